@@ -1,0 +1,61 @@
+/**
+ * What a running job says. One JSON value per event; the same stream goes to the run's journal.jsonl (metrics to
+ * metrics.jsonl), to the app and to the command line's standard output. Times are milliseconds since 1970.
+ */
+import { z } from 'zod'
+
+const time = z.number()
+const interval = z.strictObject({ value: z.number(), low: z.number(), high: z.number(), n: z.number() })
+
+export const jobEvent = z.discriminatedUnion('kind', [
+  z.strictObject({ kind: z.literal('started'), time, job: z.enum(['inner', 'outer', 'evaluate']), resumedFrom: z.number().nullable() }),
+  /** A stretch of work with a bar of its own; `total` 0 = not known yet. */
+  z.strictObject({ kind: z.literal('phase'), time, phase: z.string(), title: z.string(), total: z.number(), unit: z.string() }),
+  z.strictObject({
+    kind: z.literal('progress'),
+    time,
+    phase: z.string(),
+    done: z.number(),
+    total: z.number(),
+    /** Units a second, smoothed; null before 3 s of data. */
+    rate: z.number().nullable(),
+    secondsLeft: z.number().nullable(),
+  }),
+  z.strictObject({
+    kind: z.literal('metrics'),
+    time,
+    step: z.number(),
+    loss: z.number(),
+    learningRate: z.number(),
+    /** Before clipping, all trained parameters. */
+    gradNorm: z.number(),
+    /** Link key -> norms by round (null: not used in that round). Outer training only. */
+    gradNorms: z.record(z.string(), z.array(z.number().nullable())).optional(),
+    /** Cross-entropy by round (null: not computed). */
+    roundLosses: z.array(z.number().nullable()).optional(),
+    tokensPerSecond: z.number().optional(),
+    memoryBytes: z.number().optional(),
+    /** Samples that could not be used in this step, by cause. */
+    skipped: z.number().optional(),
+  }),
+  z.strictObject({ kind: z.literal('validation'), time, step: z.number(), name: z.string(), value: z.number(), n: z.number(), best: z.boolean() }),
+  z.strictObject({ kind: z.literal('checkpoint'), time, step: z.number(), folder: z.string(), best: z.boolean() }),
+  z.strictObject({ kind: z.literal('question'), time, index: z.number(), correct: z.boolean(), strict: z.boolean().nullable() }),
+  z.strictObject({ kind: z.literal('log'), time, level: z.enum(['info', 'warning']), message: z.string() }),
+  z.strictObject({
+    kind: z.literal('finished'),
+    time,
+    seconds: z.number(),
+    /** Training: the final checkpoint. */
+    checkpoint: z.string().optional(),
+    /** Evaluation: fractions of right answers with 95 % Wilson intervals. */
+    accuracy: interval.optional(),
+    strictAccuracy: interval.nullable().optional(),
+  }),
+  /** Stopped on request at a step boundary; `resumable` at `step`. */
+  z.strictObject({ kind: z.literal('stopped'), time, step: z.number(), resumable: z.boolean() }),
+  z.strictObject({ kind: z.literal('failed'), time, what: z.string(), why: z.string(), next: z.string(), detail: z.string().optional() }),
+])
+
+export type JobEvent = z.infer<typeof jobEvent>
+export type JobEventOf<K extends JobEvent['kind']> = Extract<JobEvent, { kind: K }>

@@ -1,0 +1,200 @@
+/**
+ * What the engine can be asked to do. The app, the command line and the tests all hand one of these to `runJob`
+ * (engine.ts). Every field has a default that works; unknown fields are errors.
+ * Paths are absolute, or relative to the folder that the caller names (the command line: the spec file's own folder).
+ */
+import { z } from 'zod'
+import { innerLinkTypes, outerLinkTypes, type InnerLinkType, type OuterLinkType } from './nn/link-types'
+
+const count = z.number().int().min(1)
+const countOrZero = z.number().int().min(0)
+const path = z.string().min(1)
+
+/** `reference`: the published behaviour with its known defects. `corrected`: our default (README lists what it changes). */
+export const mode = z.enum(['reference', 'corrected'])
+export const device = z.enum(['cpu', 'cuda'])
+
+/** Rows to work on: a local json / jsonl file. */
+export const dataSpec = z.strictObject({
+  file: path,
+  /** Field of a JSON object that holds the rows; default: "data", else a bare array. */
+  field: z.string().optional(),
+  /** A seeded permutation before `limit` is taken. */
+  shuffle: z.boolean().default(false),
+  /** First so many rows; 0 = all. */
+  limit: countOrZero.default(0),
+})
+
+const optimiser = {
+  steps: count.default(20000),
+  batchSize: count.default(2),
+  learningRate: z.number().positive().default(5e-4),
+  schedule: z.enum(['cosine', 'constant']).default('cosine'),
+  warmupSteps: countOrZero.default(10),
+  weightDecay: z.number().min(0).default(0),
+  /** Global gradient norm; 0 = no clipping. */
+  maxGradNorm: z.number().min(0).default(1),
+  /** Micro-batches per optimiser step. */
+  accumulate: count.default(1),
+}
+
+const saving = {
+  logEvery: count.default(10),
+  /** Checkpoint every so many steps; 0 = only at the end (and when stopped). */
+  saveEvery: countOrZero.default(500),
+  /** Checkpoints kept beside the best and the last one. */
+  keepLast: count.default(2),
+}
+
+const common = {
+  mode: mode.default('corrected'),
+  device: device.default('cpu'),
+  seed: z.number().int().min(0).max(0xffffffff).default(42),
+  enableThinking: z.boolean().default(false),
+  /** A prompt pack file; default: the built-in pack. */
+  promptPack: path.optional(),
+  /** The folder that the run writes: journal, metrics, checkpoints, results. */
+  output: path,
+  /** Where states that depend on no trained weight are kept between runs; default: <output>/cache. */
+  cache: path.optional(),
+  /** Threads of the compute engine; default: all physical cores. */
+  threads: count.optional(),
+}
+
+export const agentSpec = z.strictObject({
+  role: z.string().min(1),
+  /** A folder in Hugging Face layout. */
+  model: path,
+  /** A link checkpoint (folder or .safetensors or .pt); absent: freshly initialised from the seed ("untrained"). */
+  innerLink: path.optional(),
+})
+
+/** Held-out rows on which a training run is judged; the real rollout, greedy text. */
+export const validationSpec = z.strictObject({
+  data: dataSpec,
+  every: count.default(50),
+  rounds: count.default(3),
+  latentSteps: count.default(32),
+  maxNewTokens: count.default(64),
+  grader: z.string().default('math'),
+  /** Stop when so many validations brought no better metric; 0 = never. */
+  patience: countOrZero.default(0),
+})
+
+export const innerJob = z.strictObject({
+  kind: z.literal('inner'),
+  ...common,
+  role: z.string().min(1),
+  model: path,
+  data: dataSpec,
+  linkType: z.enum(Object.keys(innerLinkTypes) as [InnerLinkType, ...InnerLinkType[]]).default('ln_res_adapter'),
+  /** Continue from this link instead of a fresh one. */
+  startFrom: path.optional(),
+  /** `first`: the role's first prompt only (the reference); `all`: every prompt of the role, text standing in the slots. */
+  prompts: z.enum(['first', 'all']).default('first'),
+  cosineWeight: z.number().default(1),
+  mseWeight: z.number().default(0),
+  maxLength: count.default(2048),
+  task: z.enum(['math', 'code', 'choice']).default('math'),
+  ...optimiser,
+  ...saving,
+  /** Judge the link by its rollouts on held-out rows: how often the agent's own head reads the rolled-out latents as the target text. */
+  validation: z
+    .strictObject({ data: dataSpec, every: count.default(100), latentSteps: count.default(32), patience: countOrZero.default(0) })
+    .optional(),
+})
+
+export const alignSpec = z.strictObject({
+  steps: count.default(300),
+  batchSize: count.default(64),
+  learningRate: z.number().positive().default(3e-3),
+  warmupSteps: countOrZero.default(10),
+  /** Rows whose rollouts are made once. */
+  rows: count.default(1000),
+  latentSteps: count.default(32),
+  /** What stands at places after the end of a text. */
+  filler: z.string().default('.'),
+})
+
+export const outerJob = z.strictObject({
+  kind: z.literal('outer'),
+  ...common,
+  style: z.string().default('sequential'),
+  agents: z.array(agentSpec).min(2),
+  data: dataSpec,
+  linkType: z.enum(Object.keys(outerLinkTypes) as [OuterLinkType, ...OuterLinkType[]]).default('outer_ln_res_adapter'),
+  /** Link key -> type, where it differs from linkType. */
+  linkTypes: z.record(z.string(), z.enum(Object.keys(outerLinkTypes) as [OuterLinkType, ...OuterLinkType[]])).default({}),
+  /** Continue from these outer links instead of fresh ones. */
+  startFrom: path.optional(),
+  start: z.enum(['random', 'aligned']).default('random'),
+  align: alignSpec.optional(),
+  /** One number, or a range from which every batch draws. */
+  rounds: z.union([count, z.strictObject({ from: count, to: count })]).default(3),
+  /** A column that holds the least rounds a row needs: rows of a batch share it and rounds are drawn from it upwards. */
+  roundsColumn: z.string().optional(),
+  /** Default: reference -> `reference`, corrected -> `shifted`. */
+  states: z.enum(['reference', 'shifted', 'self-fed']).optional(),
+  /** Default: reference -> `same`, corrected -> `self-fed`. */
+  feedback: z.enum(['same', 'self-fed', 'before-answer']).optional(),
+  /** Rows that cross a link at most; also the length of self-fed rollouts. */
+  latentCap: count.default(80),
+  /** Only the last round's cross-entropy counts; else earlier rounds join at `earlierRoundsWeight`. */
+  superviseFinalOnly: z.boolean().default(true),
+  earlierRoundsWeight: z.number().min(0).default(0.1),
+  maxLength: count.default(4096),
+  task: z.enum(['math', 'code', 'choice']).default('math'),
+  /** Question before plan in the solver's prompt. */
+  solverQuestionFirst: z.boolean().default(false),
+  ...optimiser,
+  ...saving,
+  validation: validationSpec.optional(),
+})
+
+export const generationSpec = z.strictObject({
+  maxNewTokens: count.default(2000),
+  sample: z.boolean().default(false),
+  temperature: z.number().positive().optional(),
+  topK: countOrZero.optional(),
+  topP: z.number().gt(0).max(1).optional(),
+  minP: z.number().min(0).max(1).optional(),
+  /** One more short generation where the output holds no parsable answer. */
+  answerRetry: z.boolean().default(false),
+})
+
+export const evaluateJob = z.strictObject({
+  kind: z.literal('evaluate'),
+  ...common,
+  style: z.string().default('sequential'),
+  agents: z.array(agentSpec).min(1),
+  /** Folder of an outer-link checkpoint; absent: freshly initialised from the seed ("untrained"). */
+  outerLinks: path.optional(),
+  /** `latents`: the system; `text`: the same team passing text; `single`: the last agent alone, its slot empty. */
+  passing: z.enum(['latents', 'text', 'single']).default('latents'),
+  data: dataSpec,
+  /** Column names, where the data has others. */
+  questionColumn: z.string().optional(),
+  answerColumn: z.string().optional(),
+  rounds: count.default(3),
+  latentSteps: countOrZero.default(32),
+  batchSize: count.default(8),
+  rollouts: count.default(1),
+  generation: generationSpec.default(generationSpec.parse({})),
+  /** `math` (reference and strict verdicts) or `exact` (all words and the end token). */
+  grader: z.enum(['math', 'exact']).default('math'),
+  task: z.enum(['math', 'code', 'choice']).default('math'),
+  solverQuestionFirst: z.boolean().default(false),
+  /** Keep per-question latents (norms and cosines per round, projections) for the question view. */
+  keepLatents: z.boolean().default(true),
+})
+
+export const jobSpec = z.discriminatedUnion('kind', [innerJob, outerJob, evaluateJob])
+
+export type JobSpec = z.infer<typeof jobSpec>
+export type InnerJob = z.infer<typeof innerJob>
+export type OuterJob = z.infer<typeof outerJob>
+export type EvaluateJob = z.infer<typeof evaluateJob>
+export type JobSpecInput = z.input<typeof jobSpec>
+export type DataSpec = z.infer<typeof dataSpec>
+export type AgentSpec = z.infer<typeof agentSpec>
+export type Mode = z.infer<typeof mode>
