@@ -169,10 +169,6 @@ export interface StudioBridge {
   on<N extends EventName>(name: N, listener: (payload: EventPayload<N>) => void): () => void
 }
 
-/** Names of the two channels; nothing else is ever sent. */
-export const requestChannel = 'studio:request'
-export const eventChannel = 'studio:event'
-
 export type StudioError = z.output<typeof v.studioError>
 export type JobKind = z.output<typeof v.jobKind>
 export type RunState = z.output<typeof v.runState>
