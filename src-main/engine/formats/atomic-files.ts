@@ -43,20 +43,23 @@ export async function writeJsonWhole(path: string, value: unknown): Promise<void
 export async function writeFolderWhole(folder: string, fill: (temporary: string) => Promise<void>): Promise<void> {
   const target = resolve(folder)
   const parent = dirname(target)
-  await explainingDiskErrors({ folder: parent, doing: `The folder ${basename(target)} could not be written` }, async () => {
-    await mkdir(parent, { recursive: true })
-    const temporary = temporaryName(parent, basename(target))
-    try {
-      await mkdir(temporary)
-      await fill(temporary)
-      await syncFolder(temporary)
-      await takeName(temporary, target, parent)
-    } catch (error) {
-      await rm(temporary, { recursive: true, force: true })
-      throw error
-    }
-    await syncFolder(parent)
-  })
+  await explainingDiskErrors(
+    { folder: parent, doing: `The folder ${basename(target)} could not be written` },
+    async () => {
+      await mkdir(parent, { recursive: true })
+      const temporary = temporaryName(parent, basename(target))
+      try {
+        await mkdir(temporary)
+        await fill(temporary)
+        await syncFolder(temporary)
+        await takeName(temporary, target, parent)
+      } catch (error) {
+        await rm(temporary, { recursive: true, force: true })
+        throw error
+      }
+      await syncFolder(parent)
+    },
+  )
 }
 
 /** Removes a folder so that a crash halfway never leaves part of it under its name. */
@@ -105,7 +108,7 @@ async function writeAndSync(path: string, chunks: Chunk | Iterable<Chunk>): Prom
 /** One write call may take only part of the bytes (and at most 2 GiB). */
 async function writeAll(handle: FileHandle, bytes: Uint8Array): Promise<void> {
   const most = 1 << 30
-  for (let done = 0; done < bytes.length; )
+  for (let done = 0; done < bytes.length;)
     done += (await handle.write(bytes, done, Math.min(most, bytes.length - done))).bytesWritten
 }
 

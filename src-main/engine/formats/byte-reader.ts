@@ -3,11 +3,15 @@ import { type FileHandle, open } from 'node:fs/promises'
 import { asReadError } from './disk-errors'
 
 /** Exactly `length` bytes from `offset`; null when the file ends earlier. */
-export async function readRange(handle: FileHandle, offset: number, length: number): Promise<Uint8Array<ArrayBuffer> | null> {
+export async function readRange(
+  handle: FileHandle,
+  offset: number,
+  length: number,
+): Promise<Uint8Array<ArrayBuffer> | null> {
   const bytes = new Uint8Array(length)
   // One read call gives at most 2 GiB.
   const most = 1 << 30
-  for (let done = 0; done < length; ) {
+  for (let done = 0; done < length;) {
     const { bytesRead } = await handle.read(bytes, done, Math.min(most, length - done), offset + done)
     if (bytesRead === 0) return null
     done += bytesRead

@@ -44,7 +44,10 @@ export async function explainingDiskErrors<T>(to: WritingTo, action: () => Promi
 }
 
 /** Makes an output folder and proves that it can be written to, with at least `needBytes` of free space. */
-export async function prepareOutputFolder(folder: string, { needBytes = 0 }: { needBytes?: number } = {}): Promise<void> {
+export async function prepareOutputFolder(
+  folder: string,
+  { needBytes = 0 }: { needBytes?: number } = {},
+): Promise<void> {
   const to = { folder, doing: 'The output folder cannot be used' }
   await explainingDiskErrors(to, async () => {
     await mkdir(folder, { recursive: true })
@@ -93,7 +96,8 @@ export function formatBytes(bytes: number): string {
 export async function readableFileSize(file: string, kind: string): Promise<number> {
   try {
     const info = await stat(file)
-    if (info.isDirectory()) throw new UserError({ what: `The ${kind} cannot be read.`, why: `${file} is a folder.`, next: 'Choose a file.' })
+    if (info.isDirectory())
+      throw new UserError({ what: `The ${kind} cannot be read.`, why: `${file} is a folder.`, next: 'Choose a file.' })
     await access(file, constants.R_OK)
     return info.size
   } catch (error) {
@@ -106,11 +110,20 @@ export function asReadError(error: unknown, file: string, kind: string): unknown
   const code = codeOf(error)
   const what = `The ${kind} cannot be read.`
   if (code === 'ENOENT' || code === 'ENOTDIR')
-    return new UserError({ what, why: `${file} does not exist.`, next: 'Check the path, or get the file again.' }, { cause: error })
+    return new UserError(
+      { what, why: `${file} does not exist.`, next: 'Check the path, or get the file again.' },
+      { cause: error },
+    )
   if (code === 'EACCES' || code === 'EPERM')
-    return new UserError({ what, why: `There is no permission to read ${file}.`, next: 'Change its permissions.' }, { cause: error })
+    return new UserError(
+      { what, why: `There is no permission to read ${file}.`, next: 'Change its permissions.' },
+      { cause: error },
+    )
   if (code === 'ELOOP')
-    return new UserError({ what, why: `${file} is a link that leads nowhere.`, next: 'Get the file again.' }, { cause: error })
+    return new UserError(
+      { what, why: `${file} is a link that leads nowhere.`, next: 'Get the file again.' },
+      { cause: error },
+    )
   return error
 }
 

@@ -50,7 +50,10 @@ export function isFloat32Exact(dtype: Dtype): dtype is 'F32' | 'F16' | 'BF16' {
  * Little-endian bytes of a dtype as numbers, exactly: F32, F16 and BF16 as float32, F64 as float64, integers and
  * booleans as int64. Null for types that none of these hold (8-bit floats, unsigned 64-bit).
  */
-export function decodeElements(bytes: Uint8Array<ArrayBuffer>, dtype: Dtype): Float32Array | Float64Array | BigInt64Array | null {
+export function decodeElements(
+  bytes: Uint8Array<ArrayBuffer>,
+  dtype: Dtype,
+): Float32Array | Float64Array | BigInt64Array | null {
   switch (dtype) {
     case 'F32':
       return new Float32Array(aligned(bytes, 4))

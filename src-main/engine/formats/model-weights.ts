@@ -63,7 +63,10 @@ async function readWeightMap(path: string): Promise<Map<string, string>> {
   if (typeof map !== 'object' || map === null) throw brokenIndex(path, 'it has no weight_map')
   for (const [name, file] of Object.entries(map))
     if (typeof file !== 'string' || !/^[^/\\]+\.safetensors$/.test(file))
-      throw brokenIndex(path, `tensor "${name}" is said to be in ${JSON.stringify(file)}, which is not the name of a safetensors file`)
+      throw brokenIndex(
+        path,
+        `tensor "${name}" is said to be in ${JSON.stringify(file)}, which is not the name of a safetensors file`,
+      )
   return new Map(Object.entries(map as Record<string, string>))
 }
 
@@ -92,8 +95,15 @@ async function noWeights(folder: string): Promise<unknown> {
     what: 'The model has no weights that can be read.',
     why:
       `${folder} has neither ${single} nor ${index}` +
-      (partial.length > 0 ? `, though it has ${partial.join(', ')}.` : other.length > 0 ? `; it has ${other.join(', ')}.` : '.'),
-    next: other.length > 0 ? 'Get the model in safetensors format.' : 'Choose a folder with a model in Hugging Face layout.',
+      (partial.length > 0
+        ? `, though it has ${partial.join(', ')}.`
+        : other.length > 0
+          ? `; it has ${other.join(', ')}.`
+          : '.'),
+    next:
+      other.length > 0
+        ? 'Get the model in safetensors format.'
+        : 'Choose a folder with a model in Hugging Face layout.',
   })
 }
 

@@ -62,7 +62,12 @@ function parseHeader(file: string, json: Uint8Array): Record<string, unknown> {
   return parsed
 }
 
-function checkHeader(file: string, size: number, dataStart: number, header: Record<string, unknown>): SafetensorsHeader {
+function checkHeader(
+  file: string,
+  size: number,
+  dataStart: number,
+  header: Record<string, unknown>,
+): SafetensorsHeader {
   const tensors = new Map<string, TensorLocation>()
   let metadata: Record<string, string> = {}
   for (const [name, entry] of Object.entries(header)) {
@@ -84,12 +89,14 @@ function checkEntry(file: string, dataStart: number, name: string, entry: unknow
   if (!isRecord(entry)) throw wrong('its entry is not an object')
   const { dtype, shape, data_offsets: offsets } = entry
   if (!isDtype(dtype)) throw wrong(`the type ${JSON.stringify(dtype)} is not known`)
-  if (!Array.isArray(shape) || !shape.every(isCount)) throw wrong(`the shape ${JSON.stringify(shape)} is not a list of sizes`)
+  if (!Array.isArray(shape) || !shape.every(isCount))
+    throw wrong(`the shape ${JSON.stringify(shape)} is not a list of sizes`)
   if (!Array.isArray(offsets) || offsets.length !== 2 || !offsets.every(isCount) || offsets[0] > offsets[1])
     throw wrong(`the place ${JSON.stringify(offsets)} is not a start and an end`)
   const length = offsets[1] - offsets[0]
   const expected = elementCount(shape) * dtypeBytes[dtype]
-  if (length !== expected) throw wrong(`${dtype} of shape [${shape.join(', ')}] takes ${expected} bytes, but ${length} are given`)
+  if (length !== expected)
+    throw wrong(`${dtype} of shape [${shape.join(', ')}] takes ${expected} bytes, but ${length} are given`)
   return { name, file, offset: dataStart + offsets[0], length, dtype, shape }
 }
 

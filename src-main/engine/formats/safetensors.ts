@@ -62,7 +62,8 @@ function* safetensorsChunks(
   if (Object.keys(metadata).length > 0) header.__metadata__ = metadata
   let end = 0
   for (const [name, { shape, data }] of tensors) {
-    if (elementCount(shape) !== data.length) throw new Error(`tensor ${name}: shape [${shape}] has not ${data.length} elements`)
+    if (elementCount(shape) !== data.length)
+      throw new Error(`tensor ${name}: shape [${shape}] has not ${data.length} elements`)
     if (name in header || name === '__metadata__') throw new Error(`tensor name ${name} is taken`)
     header[name] = { dtype: dtypeOf(data), shape, data_offsets: [end, end + data.byteLength] }
     end += data.byteLength
