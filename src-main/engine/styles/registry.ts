@@ -1,0 +1,37 @@
+/** The styles that the engine knows, and how a name or a list of roles is read. */
+import { UserError } from '../errors'
+import { sequential } from './sequential'
+import type { StyleDefinition } from './style'
+
+export const styles: readonly StyleDefinition[] = [sequential]
+
+/** The style of that name; a UserError lists the known ones. */
+export function styleByName(name: string): StyleDefinition {
+  const style = styles.find((s) => s.name === name)
+  if (style) return style
+  throw new UserError({
+    what: `The style "${name}" is not known.`,
+    why: `Known styles are ${styles.map((s) => s.name).join(', ')}.`,
+    next: 'Choose one of them.',
+  })
+}
+
+/** Our name of a role; the reference's name for it is read as the same. */
+export function canonicalRole(name: string): string {
+  for (const style of styles) for (const r of style.roles) if (r.role === name || r.referenceName === name) return r.role
+  return name
+}
+
+/** Puts agents into the style's order; every role once, or a UserError names what is missing, doubled or unknown. */
+export function inRoleOrder<T extends { readonly role: string }>(style: StyleDefinition, agents: readonly T[]): T[] {
+  const known = style.roles.map((r) => r.role)
+  const refuse = (why: string) =>
+    new UserError({ what: 'The agents do not fit the style.', why, next: `The style ${style.name} has ${known.join(', ')}, one agent each.` })
+  for (const a of agents) if (!known.includes(canonicalRole(a.role))) throw refuse(`There is no role "${a.role}".`)
+  return known.map((role) => {
+    const found = agents.filter((a) => canonicalRole(a.role) === role)
+    if (found.length === 0) throw refuse(`The role "${role}" has no agent.`)
+    if (found.length > 1) throw refuse(`The role "${role}" has ${found.length} agents.`)
+    return found[0]
+  })
+}
