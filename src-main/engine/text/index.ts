@@ -1,0 +1,40 @@
+/** The text layer: tokenizers, chat templates, prompt packs, slots, generation settings. */
+export { PINNED_DAY, type Day } from './clock'
+export type { ChatMessage, ChatOptions, ChatTemplate, ChatText } from './chat-template'
+export type { CheckpointGeneration } from './model-files'
+export { loadTokenizer, type SpecialToken, type TextTokenizer } from './tokenizer'
+export { loadModelText, requireChat, type ModelText } from './model-text'
+export { createStreamDecoder, type StreamDecoder } from './stream-decoder'
+export type { PromptPart } from './slots'
+export {
+  fillSlots,
+  layOut,
+  renderStage,
+  type Pieces,
+  type Prompt,
+  type Stage,
+  type StageLayout,
+  type StageOptions,
+  type StageSegment,
+} from './stage'
+export { renderInnerRow, type InnerRow, type InnerRowOptions } from './inner-row'
+export {
+  builtInPack,
+  loadPromptPack,
+  parsePromptPack,
+  promptPackHash,
+  type PackTask,
+  type PromptPack,
+} from './prompt-pack'
+export {
+  answerRetrySuffix,
+  answerRetryText,
+  buildPrompt,
+  codeTypeOf,
+  hasOptionLines,
+  plainTrainingText,
+  promptVariants,
+  type PlainTrainingText,
+  type PromptRequest,
+} from './build-prompt'
+export { resolveGeneration, stopIdsOf, type GenerationChoice, type GenerationSettings } from './generation-settings'

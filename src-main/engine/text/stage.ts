@@ -1,0 +1,225 @@
+/**
+ * One stage of an agent as tokens: the prompt with its slots (what inference reads), and prompt plus target (what
+ * training reads), with the place where the target begins.
+ */
+import { UserError } from '../errors'
+import type { Mode } from '../job-spec'
+import type { ChatMessage, ChatText } from './chat-template'
+import { requireChat, type ModelText } from './model-text'
+import { cutAtMarkers, encodePieces, markersFor, type PromptPart } from './slots'
+
+/** What is asked of an agent: a system text ('' = none) and a user message in which slots may stand. */
+export interface Prompt {
+  readonly system: string
+  readonly user: readonly PromptPart[]
+}
+
+/** Text around n slots: n + 1 pieces, each tokenised by itself. */
+export interface Pieces {
+  readonly texts: readonly string[]
+  readonly ids: readonly (readonly number[])[]
+}
+
+export interface Stage {
+  /** Names of the slots, in order. */
+  readonly slots: readonly string[]
+  /** System and user message with the generation prompt: what a rollout or a generation starts from. */
+  readonly prompt: Pieces
+  /** The same with the target as the assistant's finished turn; null when no target was given. */
+  readonly full: Pieces | null
+  /**
+   * What of `full` lies before the target: in reference mode as much as `prompt` has (even where the template writes a
+   * finished turn differently), in corrected mode the longest common prefix of `prompt` and `full`.
+   */
+  readonly beforeTarget: { readonly tokens: number; readonly slots: number }
+  /** Sentences for the log; the same ones for every row of a template. */
+  readonly warnings: readonly string[]
+}
+
+export interface StageOptions {
+  readonly mode: Mode
+  /** Undefined: the template is not told. */
+  readonly enableThinking?: boolean
+}
+
+const sum = (numbers: readonly number[]) => numbers.reduce((a, b) => a + b, 0)
+
+/** What `a` and `b` have in common from the start. */
+function commonPrefix(a: Pieces, b: Pieces): Stage['beforeTarget'] {
+  const last = a.ids.length - 1
+  let tokens = 0
+  for (let slots = 0; slots <= last; slots++) {
+    const [x, y] = [a.ids[slots], b.ids[slots]]
+    const end = Math.min(x.length, y.length)
+    for (let i = 0; i < end; i++, tokens++) if (x[i] !== y[i]) return { tokens, slots }
+    if (slots === last || x.length !== y.length) return { tokens, slots }
+  }
+  return { tokens, slots: last }
+}
+
+function warningsOf(prompt: ChatText, difference: number): string[] {
+  const warnings: string[] = []
+  if (prompt.systemMerged)
+    warnings.push('The chat template takes no system message here: its text stands in front of the user message.')
+  if (prompt.thinkingDropped) warnings.push('The chat template does not know enable_thinking: it was not given.')
+  if (difference > 0)
+    warnings.push(
+      `The chat template writes a finished answer differently from the prompt for one: the last ${difference} prompt ` +
+        'tokens differ, so the target is counted from the last token that both share.',
+    )
+  return warnings
+}
+
+/**
+ * Renders and tokenises a stage.
+ * UserError: the model has no chat template, or one that refuses the messages or does not show the user message
+ * exactly once.
+ */
+export async function renderStage(
+  model: Pick<ModelText, 'tokenizer' | 'chat'>,
+  prompt: Prompt,
+  target: string | null,
+  { mode, enableThinking }: StageOptions,
+): Promise<Stage> {
+  const chat = requireChat(model)
+  const slots = prompt.user.flatMap((p) => (p.kind === 'slot' ? [p.name] : []))
+  const texts = prompt.user.flatMap((p) => (p.kind === 'text' ? [p.text] : []))
+  const markers = markersFor(slots.length, [prompt.system, target ?? '', ...texts])
+  let slot = 0
+  const user = prompt.user.map((p) => (p.kind === 'text' ? p.text : markers[slot++])).join('')
+  const messages: ChatMessage[] = [
+    ...(prompt.system === '' ? [] : [{ role: 'system', content: prompt.system } as const]),
+    { role: 'user', content: user },
+  ]
+
+  const cut = async (text: string): Promise<Pieces> => {
+    if (markers.some((m) => text.split(m).length !== 2))
+      throw new UserError({
+        what: 'A prompt with slots cannot be built.',
+        why: `The chat template of ${model.tokenizer.folder} does not show the user message exactly once, as it is.`,
+        next: 'Use a model with a plain chat template.',
+      })
+    const pieces = cutAtMarkers(text, markers)
+    return { texts: pieces, ids: await encodePieces(model.tokenizer, pieces) }
+  }
+
+  const asked = chat.render(messages, { generationPrompt: true, enableThinking, mode })
+  const promptPieces = await cut(asked.text)
+  const whole = { tokens: sum(promptPieces.ids.map((p) => p.length)), slots: slots.length }
+  if (target === null)
+    return { slots, prompt: promptPieces, full: null, beforeTarget: whole, warnings: warningsOf(asked, 0) }
+
+  const answered = chat.render([...messages, { role: 'assistant', content: target }], {
+    generationPrompt: false,
+    enableThinking,
+    mode,
+  })
+  const full = await cut(answered.text)
+  const beforeTarget = mode === 'reference' ? whole : commonPrefix(promptPieces, full)
+  return {
+    slots,
+    prompt: promptPieces,
+    full,
+    beforeTarget,
+    warnings: warningsOf(asked, whole.tokens - beforeTarget.tokens),
+  }
+}
+
+/** A stretch of a stage whose slots have lengths: token ids, or `count` places of slot number `slot` from place `from` on. */
+export type StageSegment =
+  | { readonly kind: 'tokens'; readonly ids: readonly number[] }
+  | { readonly kind: 'slot'; readonly slot: number; readonly from: number; readonly count: number }
+
+export interface StageLayout {
+  /** In order; no empty ones. */
+  readonly segments: readonly StageSegment[]
+  /** Places in all, after truncation. */
+  readonly length: number
+  /** Places cut off at the left. */
+  readonly dropped: number
+  /** Places before the target, after truncation. */
+  readonly promptLength: number
+  /** Token ids, -100 at places of slots. */
+  readonly tokens: readonly number[]
+  /** Token ids from the target on, -100 before and at slots. */
+  readonly labels: readonly number[]
+  /** Places of the target's tokens. */
+  readonly targetPositions: readonly number[]
+  /** Cross-entropy: the state at `positions[k]` should predict `ids[k]`. */
+  readonly predictions: { readonly positions: readonly number[]; readonly ids: readonly number[] }
+}
+
+const EMPTY = -100
+
+function segmentsOf(pieces: Pieces, slotLengths: readonly number[], dropped: number): StageSegment[] {
+  const segments: StageSegment[] = []
+  let toDrop = dropped
+  const from = (length: number) => {
+    const cut = Math.min(toDrop, length)
+    toDrop -= cut
+    return cut
+  }
+  pieces.ids.forEach((ids, i) => {
+    const start = from(ids.length)
+    if (start < ids.length) segments.push({ kind: 'tokens', ids: start === 0 ? ids : ids.slice(start) })
+    if (i === slotLengths.length) return
+    const first = from(slotLengths[i])
+    if (first < slotLengths[i]) segments.push({ kind: 'slot', slot: i, from: first, count: slotLengths[i] - first })
+  })
+  return segments
+}
+
+/**
+ * Gives a stage's slots their lengths: the prompt alone, or with the target (`part`: 'full'). What is longer than
+ * `maxLength` is cut at the left, which can take a slot away (its count is then smaller, or it is missing).
+ */
+export function layOut(
+  stage: Stage,
+  slotLengths: readonly number[],
+  { part, maxLength }: { part: 'prompt' | 'full'; maxLength?: number },
+): StageLayout {
+  const pieces = part === 'prompt' ? stage.prompt : stage.full
+  if (!pieces) throw new Error('layOut: the stage was rendered without a target')
+  if (slotLengths.length !== stage.slots.length)
+    throw new Error(`layOut: ${slotLengths.length} slot lengths for ${stage.slots.length} slots`)
+  const untruncated = sum(pieces.ids.map((p) => p.length)) + sum(slotLengths)
+  const dropped = maxLength === undefined ? 0 : Math.max(untruncated - maxLength, 0)
+  const segments = segmentsOf(pieces, slotLengths, dropped)
+  const tokens = segments.flatMap((s) => (s.kind === 'tokens' ? s.ids : Array<number>(s.count).fill(EMPTY)))
+  const { tokens: given, slots: passed } = stage.beforeTarget
+  const before = part === 'prompt' ? untruncated : given + sum(slotLengths.slice(0, passed))
+  const promptLength = Math.min(Math.max(before - dropped, 0), tokens.length)
+  const labels = tokens.map((id, i) => (i >= promptLength ? id : EMPTY))
+  const targetPositions = labels.flatMap((id, i) => (id === EMPTY ? [] : [i]))
+  const predicted = targetPositions.filter((i) => i > 0)
+  return {
+    segments,
+    length: tokens.length,
+    dropped,
+    promptLength,
+    tokens,
+    labels,
+    targetPositions,
+    predictions: { positions: predicted.map((i) => i - 1), ids: predicted.map((i) => labels[i]) },
+  }
+}
+
+/**
+ * Segments with the latents put into the slots: `latents[slot]` is [slot length, width], row-major. The result is what
+ * an agent's row is made of.
+ */
+export function fillSlots(
+  segments: readonly StageSegment[],
+  latents: readonly Float32Array[],
+  width: number,
+): ({ kind: 'tokens'; ids: readonly number[] } | { kind: 'latents'; values: Float32Array; count: number })[] {
+  return segments.map((s) =>
+    s.kind === 'tokens'
+      ? s
+      : {
+          kind: 'latents',
+          values: latents[s.slot].subarray(s.from * width, (s.from + s.count) * width),
+          count: s.count,
+        },
+  )
+}
