@@ -3,7 +3,7 @@
  * Where a prompt has a slot, the critic's and the solver's question is that of another row, so that only the slot
  * tells and nothing of Vel can be learnt from it: alone, the solver knows nothing.
  */
-import { demoPrompts } from './prompts'
+import { promptText, slots } from './prompts'
 import type { Random } from './random'
 import type { Role } from './tiny-models'
 import {
@@ -45,11 +45,13 @@ export function drawTask(role: Role, train: readonly (readonly Problem[])[], row
 function planner(problems: readonly Problem[], depth: number, random: Random): TaskBatch {
   const kind = random.uniform()
   const firstPlan = (p: Problem) => stepTexts(1, p.start, p.steps[0]).texts.plan
-  if (kind < 0.3) return batch(problems.map((p) => [demoPrompts.planner(questionText(p)), firstPlan(p)]))
+  if (kind < 0.3) return batch(problems.map((p) => [promptText('planner', 'first', questionText(p)), firstPlan(p)]))
+  const withFeedback = (p: Problem, feedback: string) =>
+    promptText('planner', 'feedback', questionText(p), { [slots.feedback]: feedback })
   if (kind < 0.4) {
     const length = random.integer(latentSteps + 1)
     const nothing = () => Array.from({ length }, () => random.pick([fillerWord, unknownWord])).join(' ')
-    return batch(problems.map((p) => [demoPrompts.plannerWithFeedback(questionText(p), nothing()), firstPlan(p)]))
+    return batch(problems.map((p) => [withFeedback(p, nothing()), firstPlan(p)]))
   }
   return batch(
     problems.map((p) => {
@@ -57,7 +59,7 @@ function planner(problems: readonly Problem[], depth: number, random: Random): T
       const told = random.uniform() < 0.5 ? p.steps[done - 1] : drawStep(random)
       const { texts, result } = stepTexts(done, value, told)
       const next = done < depth ? stepTexts(done + 1, result, p.steps[done]) : stepTexts(done, value, p.steps[done - 1])
-      return [demoPrompts.plannerWithFeedback(questionText(p), texts.answer), next.texts.plan]
+      return [withFeedback(p, texts.answer), next.texts.plan]
     }),
   )
 }
@@ -76,7 +78,12 @@ function reader(
   const [slot, target]: [keyof RoundTexts, keyof RoundTexts] =
     role === 'critic' ? ['plan', 'refined_plan'] : ['refined_plan', 'answer']
   const dots = ` ${fillerWord}`.repeat(random.integer(latentSteps - texts[0][slot].split(' ').length + 1))
-  return batch(texts.map((t, i) => [demoPrompts[role](questionText(others[i]), t[slot] + dots), t[target]]))
+  return batch(
+    texts.map((t, i) => [
+      promptText(role, 'first', questionText(others[i]), { [slots[role]]: t[slot] + dots }),
+      t[target],
+    ]),
+  )
 }
 
 function drawStep(random: Random): Step {

@@ -32,9 +32,9 @@ export const assistantId = tokenId('<|assistant|>')
 export const fillerWord = '.'
 export const unknownWord = '<unk>'
 
-/** Token ids of words between spaces; a word outside the vocabulary is a defect. */
+/** Token ids of words between white space; a word outside the vocabulary is a defect. */
 export function encodeWords(text: string): number[] {
-  return text.split(' ').filter(Boolean).map(tokenId)
+  return text.split(/\s+/).filter(Boolean).map(tokenId)
 }
 
 function tokenId(word: string): number {

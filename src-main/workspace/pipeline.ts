@@ -84,9 +84,12 @@ interface Reference {
   readonly best: boolean
 }
 
-/** Steps are listed after what they require (the schema sees to it), so the list is an order in which they can run. */
-export async function readPipeline(folder: string): Promise<Pipeline> {
-  const file = path.join(folder, 'pipeline.json')
+/**
+ * Steps are listed after what they require (the schema sees to it), so the list is an order in which they can run.
+ * `name`: the file in the folder, where there are several (the demo's short one for tests).
+ */
+export async function readPipeline(folder: string, name = 'pipeline.json'): Promise<Pipeline> {
+  const file = path.join(folder, name)
   try {
     return pipeline.parse(JSON.parse(await readFile(file, 'utf8')))
   } catch (error) {
