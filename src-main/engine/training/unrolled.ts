@@ -1,0 +1,579 @@
+/**
+ * One optimiser step's worth of the unrolled system: all rounds forward, the cross-entropy of the last agent, and the
+ * gradient of every outer link through the frozen models and inner links back to round 0.
+ *
+ * Walks any style. The forward sweep keeps only what crosses between stages (at most `cap` rows each); the backward sweep
+ * asks each agent for one vjp per stage, in reverse, and runs the links' vjps in between. Rows of a stage end at
+ * the last position that is used, logits are computed at target positions only, and text before a slot is encoded once
+ * per sample for all rounds.
+ */
+import type { Agent, Row, Segment, VjpRequest } from '../agents/agent'
+import { type GroupLimits, inGroups } from '../agents/row-groups'
+import { addInPlace, concatRows, scaleInPlace, splitRows, sumOfSquares } from '../nn/rows'
+import { type BuiltRow, type Pieces, PrefixPool, type SlotFill, buildRow, promptPositions } from '../styles/stage-text'
+import { type OuterLink, type Team, teamLink } from '../styles/team'
+import type { StateStore } from './state-store'
+
+/** Which states of a stage cross the link (specification: improvements 1). */
+export type PassedStates = 'reference' | 'shifted' | 'self-fed' | 'before-answer'
+
+export interface TrainingText {
+  /** The prompt as inference gives it. */
+  readonly prompt: Pieces
+  /** What stands before the target in the finished conversation; with most templates the same as `prompt`. */
+  readonly context: Pieces
+  /** The supervised ids that follow the last piece of `context`. */
+  readonly target: readonly number[]
+}
+
+export interface TrainingSample {
+  /** Names the row in messages. */
+  readonly id: number
+  /** Texts of each round, by agent index; a shorter list repeats its last entry. Stages of round 0 of first agents have no slot. */
+  readonly rounds: readonly (readonly TrainingText[])[]
+}
+
+export interface UnrollOptions {
+  readonly rounds: number
+  readonly states: Exclude<PassedStates, 'before-answer'>
+  /** What the last agent sends back; `same` as the others. */
+  readonly feedback: 'same' | 'self-fed' | 'before-answer'
+  /** Rows that cross a link at most. */
+  readonly cap: number
+  /** Steps of a self-fed rollout. */
+  readonly latentSteps: number
+  /** Weight of the mean cross-entropy of the rounds before the last; null: not even computed, 0: computed and reported. */
+  readonly earlierWeight: number | null
+  readonly maxLength: number
+  /** What happens to a row longer than maxLength: its beginning is cut off (reference), or the sample is left out. */
+  readonly tooLong: 'cut-left' | 'leave-out'
+  /** Each sample's loss is divided by this many (rows of all micro-batches of the step). */
+  readonly divisor: number
+  /** Texts before a slot that are shorter are not encoded apart. */
+  readonly shortestPrefix: number
+  readonly limits: { readonly forward: GroupLimits; readonly backward: GroupLimits }
+  /** Keeps the links' crossing latents in the result. */
+  readonly keepCrossings?: boolean
+}
+
+/** Why a sample took no part in a step. */
+export type SkipCause = 'empty text' | 'longer than the limit' | 'loss not finite'
+
+export interface LinkGradient {
+  /** Sum over samples and rounds, by parameter name. */
+  readonly total: Record<string, Float32Array>
+  /** Squared norm of each round's part; null where the link was not used with a gradient. */
+  readonly squaredByRound: (number | null)[]
+}
+
+export interface UnrollResult {
+  /** Per sample that took part: index into the given samples, its loss, its cross-entropy by round (null: not computed). */
+  readonly losses: { sample: number; loss: number; rounds: (number | null)[] }[]
+  /** By link key; links without any gradient are absent. */
+  readonly gradients: Map<string, LinkGradient>
+  readonly skipped: { sample: number; cause: SkipCause }[]
+  /** Positions that went through a model, forward and reverse counted apart. */
+  readonly positions: number
+  /** `sample<j>/round<r>/<link>` -> latents, when asked for. */
+  readonly crossings: Map<string, Float32Array>
+}
+
+/** Runs forward and backward for the samples of one micro-batch. Samples that turn out unusable are left out and named. */
+export async function unroll(
+  team: Team,
+  samples: readonly TrainingSample[],
+  options: UnrollOptions,
+  firstStates: StateStore | null,
+): Promise<UnrollResult> {
+  const skipped: { sample: number; cause: SkipCause }[] = []
+  let active: number[] = []
+  samples.forEach((s, i) => {
+    const cause = unusable(team, s, options)
+    if (cause) skipped.push({ sample: i, cause })
+    else active.push(i)
+  })
+  const prefixes = new PrefixPool(options.shortestPrefix)
+  try {
+    while (active.length > 0) {
+      const sweep = new Sweep(team, active, samples, options, firstStates, prefixes)
+      const bad = await sweep.run()
+      if (bad.length === 0) return { ...sweep.result(), skipped }
+      for (const b of bad) skipped.push(b)
+      active = active.filter((i) => !bad.some((b) => b.sample === i))
+    }
+  } finally {
+    prefixes.dispose()
+  }
+  return { losses: [], gradients: new Map(), skipped, positions: 0, crossings: new Map() }
+}
+
+/** What can be told from the texts alone. */
+function unusable(team: Team, sample: TrainingSample, options: UnrollOptions): SkipCause | null {
+  for (let r = 0; r < options.rounds; r++) {
+    const texts = textsOf(sample, r)
+    for (let agent = 0; agent < team.style.agentCount; agent++) {
+      if (passedBy(team, agent, options) !== 'self-fed' || agent === team.style.last)
+        if (texts[agent].target.length === 0) return 'empty text'
+    }
+  }
+  return null
+}
+
+function textsOf(sample: TrainingSample, round: number): readonly TrainingText[] {
+  return sample.rounds[Math.min(round, sample.rounds.length - 1)]
+}
+
+function passedBy(team: Team, agent: number, options: UnrollOptions): PassedStates {
+  return agent === team.style.last && options.feedback !== 'same' ? options.feedback : options.states
+}
+
+/** Latents on their way over a link, all samples one after the other. */
+interface Crossing {
+  readonly link: OuterLink
+  readonly round: number
+  readonly from: Held
+  readonly values: Float32Array
+  /** Gradient that the reader's vjp gave back. */
+  gradient: Float32Array | null
+}
+
+/** What an agent holds after a stage: its states and their inner-link image. */
+interface Held {
+  readonly agent: number
+  readonly counts: readonly number[]
+  readonly states: Float32Array
+  readonly image: Float32Array
+  /** null: a constant (round 0 of the first agents). */
+  readonly pass: Pass | null
+  /** Gradient to `image`, the sum over the links that carry it. */
+  gradient: Float32Array | null
+}
+
+/** One reading of a stage's text by its agent, to be repeated by the vjp. */
+interface Pass {
+  readonly agent: number
+  readonly round: number
+  readonly rows: readonly BuiltRow[]
+  /** Positions whose states are passed on; empty lists for a pass that is only supervised. */
+  readonly positions: readonly (readonly number[])[]
+  readonly targets: VjpRequest['targets']
+  /** Weight of each row's cross-entropy in the differentiated sum. */
+  readonly weight: number
+  readonly slots: readonly Crossing[]
+}
+
+interface Stage {
+  readonly agent: number
+  readonly round: number
+  readonly slots: readonly Crossing[]
+  supervised: Pass | null
+  held: Held | null
+}
+
+class Unusable extends Error {
+  constructor(readonly found: { sample: number; cause: SkipCause }[]) {
+    super('samples that cannot be used')
+  }
+}
+
+class Sweep {
+  private readonly stages: Stage[] = []
+  private readonly gradients = new Map<string, LinkGradient>()
+  private readonly roundLosses: (Float32Array | null)[]
+  private readonly crossings = new Map<string, Float32Array>()
+  private positions = 0
+
+  constructor(
+    private readonly team: Team,
+    /** Indices of the samples that take part. */
+    private readonly active: readonly number[],
+    private readonly samples: readonly TrainingSample[],
+    private readonly options: UnrollOptions,
+    private readonly firstStates: StateStore | null,
+    private readonly prefixes: PrefixPool,
+  ) {
+    this.roundLosses = new Array<Float32Array | null>(options.rounds).fill(null)
+  }
+
+  /** Empty when all went well; else the samples to leave out, nothing having been kept. */
+  async run(): Promise<{ sample: number; cause: SkipCause }[]> {
+    try {
+      await this.forward()
+      await this.backward()
+      return []
+    } catch (error) {
+      if (error instanceof Unusable) return error.found
+      throw error
+    }
+  }
+
+  result(): Omit<UnrollResult, 'skipped'> {
+    const { rounds, earlierWeight } = this.options
+    const losses = this.active.map((sample, k) => {
+      const perRound = this.roundLosses.map((l) => (l ? l[k] : null))
+      const earlier = perRound.slice(0, -1).filter((l) => l !== null)
+      const mean = earlier.length ? earlier.reduce((a, b) => a + b, 0) / earlier.length : 0
+      const last = perRound[rounds - 1]
+      if (last === null) throw new Error('the last round has no cross-entropy')
+      return { sample, loss: last + (earlierWeight ?? 0) * mean, rounds: perRound }
+    })
+    return { losses, gradients: this.gradients, positions: this.positions, crossings: this.crossings }
+  }
+
+  // ------------------------------------------------------------------ forward
+
+  private async forward(): Promise<void> {
+    const { style } = this.team
+    let feedback = new Map<number, Crossing>()
+    for (let round = 0; round < this.options.rounds; round++) {
+      const held = new Map<number, Held>()
+      for (const agent of style.first) {
+        const slots = round === 0 ? [] : [mustGet(feedback, agent)]
+        held.set(agent, mustHold(await this.stage(agent, round, slots)))
+      }
+      for (const { agent, sources } of style.chain) {
+        const slots: Crossing[] = []
+        for (const source of sources) slots.push(await this.cross(mustGet(held, source), agent, round))
+        const h = await this.stage(agent, round, slots)
+        if (h) held.set(agent, h)
+      }
+      if (round < this.options.rounds - 1) {
+        feedback = new Map()
+        for (const agent of style.first) feedback.set(agent, await this.cross(mustGet(held, style.last), agent, round))
+      }
+    }
+  }
+
+  /** Reads the stage's text; null for the last agent's last round, which passes nothing on. */
+  private async stage(agent: number, round: number, slots: readonly Crossing[]): Promise<Held | null> {
+    const { rounds, earlierWeight } = this.options
+    const isLast = agent === this.team.style.last
+    const passesOn = !isLast || round < rounds - 1
+    const supervised = isLast && (round === rounds - 1 || earlierWeight !== null)
+    const weight = (round === rounds - 1 ? 1 : (earlierWeight ?? 0) / (rounds - 1)) / this.options.divisor
+    const mode = passedBy(this.team, agent, this.options)
+    const readsTarget = mode === 'reference' || mode === 'shifted'
+    const stage: Stage = { agent, round, slots, supervised: null, held: null }
+    this.stages.push(stage)
+    if (supervised && !(passesOn && readsTarget)) stage.supervised = await this.pass(agent, round, slots, { passed: null, supervised, weight })
+    if (passesOn) {
+      const fixed = round === 0 && slots.length === 0
+      stage.held = fixed
+        ? await this.firstStage(agent, mode)
+        : mode === 'self-fed'
+          ? await this.selfFed(agent, round, slots)
+          : await this.readAndHold(agent, round, slots, { passed: mode, supervised: supervised && readsTarget, weight })
+    }
+    return stage.held
+  }
+
+  /** The row of every sample, the positions that are passed on, and the targets. */
+  private async pass(
+    agent: number,
+    round: number,
+    slots: readonly Crossing[],
+    want: { passed: PassedStates | null; supervised: boolean; weight: number },
+  ): Promise<Pass> {
+    const { cap } = this.options
+    const fills = this.fills(slots)
+    const texts = this.active.map((i) => textsOf(this.samples[i], round)[agent])
+    const reads = want.passed === 'before-answer' && !want.supervised ? 'prompt' : 'context'
+    await this.prefixes.prepare(
+      this.agentOf(agent),
+      texts.map((t) => t[reads]),
+    )
+    const positions: number[][] = []
+    const targets: { positions: number[]; ids: number[] }[] = []
+    const rows = texts.map((text, k) => {
+      const pieces = text[reads]
+      const prompt = promptPositions(pieces, fills[k])
+      const read = (target: readonly number[]) => {
+        const passed = want.passed === null ? 0 : want.passed === 'before-answer' ? 1 : Math.min(target.length, cap)
+        const last = want.passed === 'reference' ? passed : want.passed === 'shifted' ? passed - 1 : 0
+        return { passed, count: Math.max(want.supervised ? target.length - 1 : 0, last) }
+      }
+      // the reference measures the whole conversation, read or not
+      const whole = prompt + (this.options.tooLong === 'cut-left' ? text.target.length : read(text.target).count)
+      const cut = this.cut(whole, this.active[k])
+      const gone = Math.max(0, cut - prompt)
+      const target = gone > 0 ? text.target.slice(gone) : text.target
+      const { passed, count } = read(target)
+      const tail: Segment[] = count > 0 ? [{ kind: 'tokens', ids: target.slice(0, count) }] : []
+      const built = buildRow(pieces, fills[k], tail, {
+        prefix: cut > 0 ? undefined : this.prefixes.find(this.agentOf(agent), pieces),
+        cut: cut - gone,
+      })
+      // the state just before target token 0 is read; -1 when the cut took the whole prompt
+      const before = built.promptLength - 1
+      const first = want.passed === 'reference' ? before + 1 : before
+      positions.push(range(passed).flatMap((t) => (first + t >= 0 ? [first + t] : [])))
+      const skip = before < 0 ? 1 : 0
+      const ids = want.supervised ? target.slice(skip) : []
+      targets.push({ positions: ids.map((_, t) => before + skip + t), ids: [...ids] })
+      if ((want.supervised && ids.length === 0) || (want.passed !== null && positions[k].length === 0))
+        throw new Unusable([{ sample: this.active[k], cause: 'empty text' }])
+      return built
+    })
+    return { agent, round, rows, positions, targets: want.supervised ? targets : undefined, weight: want.weight, slots }
+  }
+
+  /** Positions to cut from the left of a row that would be so long. */
+  private cut(length: number, sample: number): number {
+    const over = Math.max(0, length - this.options.maxLength)
+    if (over > 0 && this.options.tooLong === 'leave-out') throw new Unusable([{ sample, cause: 'longer than the limit' }])
+    return over
+  }
+
+  private async readAndHold(
+    agent: number,
+    round: number,
+    slots: readonly Crossing[],
+    want: { passed: PassedStates; supervised: boolean; weight: number },
+  ): Promise<Held> {
+    const pass = await this.pass(agent, round, slots, want)
+    const cutTo = want.supervised ? this.withoutUnpassed(pass) : pass.rows
+    return this.hold(agent, await this.readStates(agent, cutTo, pass.positions), pass)
+  }
+
+  /** In the forward sweep nothing after the last passed-on position is read, even where the vjp will need the whole target. */
+  private withoutUnpassed(pass: Pass): BuiltRow[] {
+    return pass.rows.map((built, k) => {
+      const end = Math.max(...pass.positions[k]) + 1
+      return { ...built, row: { ...built.row, segments: takeFirst(built.row.segments, end) } }
+    })
+  }
+
+  /** A self-fed stage: the real rollout without gradient; the vjp reads [prompt, fed latents as constants] in one pass. */
+  private async selfFed(agent: number, round: number, slots: readonly Crossing[]): Promise<Held> {
+    const fills = this.fills(slots)
+    const texts = this.active.map((i) => textsOf(this.samples[i], round)[agent])
+    await this.prefixes.prepare(
+      this.agentOf(agent),
+      texts.map((t) => t.prompt),
+    )
+    const prompts = texts.map((t, k) => this.promptRow(agent, t, fills[k], this.active[k]))
+    const rolled = await this.rollOut(agent, prompts)
+    const steps = this.latentSteps()
+    const width = this.agentOf(agent).hiddenSize
+    const rows = prompts.map((p, k) => {
+      const tail: Segment[] = steps > 1 ? [{ kind: 'latents', values: rolled[k].fed.subarray(0, (steps - 1) * width), count: steps - 1 }] : []
+      return { ...p, row: { ...p.row, segments: [...p.row.segments, ...tail] }, length: p.length + steps - 1 }
+    })
+    const positions = prompts.map((p) => range(steps).map((t) => p.promptLength - 1 + t))
+    const pass: Pass = { agent, round, rows, positions, targets: undefined, weight: 0, slots }
+    return {
+      agent,
+      counts: rolled.map(() => steps),
+      states: concatRows(rolled.map((x) => x.states)),
+      image: concatRows(rolled.map((x) => x.fed)),
+      pass,
+      gradient: null,
+    }
+  }
+
+  private promptRow(agent: number, text: TrainingText, fills: readonly SlotFill[], sample: number): BuiltRow {
+    const cut = this.cut(promptPositions(text.prompt, fills) + this.latentSteps() - 1, sample)
+    const prefix = cut > 0 ? undefined : this.prefixes.find(this.agentOf(agent), text.prompt)
+    const built = buildRow(text.prompt, fills, [], { prefix, cut })
+    if (built.promptLength === 0) throw new Unusable([{ sample, cause: 'empty text' }])
+    return built
+  }
+
+  private latentSteps(): number {
+    return Math.min(this.options.latentSteps, this.options.cap)
+  }
+
+  /** Round 0 of a first agent: no gradient and no trained weight, so its states are kept for good. */
+  private async firstStage(agent: number, mode: PassedStates): Promise<Held> {
+    const member = this.team.members[agent]
+    const texts = this.active.map((i) => textsOf(this.samples[i], 0)[agent])
+    const settings = mode === 'self-fed' ? ['self-fed', this.latentSteps()] : [mode, this.options.cap]
+    const keys = texts.map((t) => [settings, this.options.maxLength, t.prompt, t.context, mode === 'self-fed' ? [] : t.target])
+    const known = keys.map((key) => this.firstStates?.get(agent, key) ?? null)
+    const missing = range(texts.length).filter((k) => known[k] === null)
+    if (missing.length > 0) {
+      const part = new Sweep(this.team, missing.map((k) => this.active[k]), this.samples, this.options, null, this.prefixes)
+      const made = mode === 'self-fed' ? await part.selfFed(agent, 0, []) : await part.readAndHold(agent, 0, [], { passed: mode, supervised: false, weight: 0 })
+      this.positions += part.positions
+      splitRows(made.states, made.counts, member.agent.hiddenSize).forEach((states, j) => {
+        known[missing[j]] = states
+        this.firstStates?.put(agent, keys[missing[j]], states)
+      })
+    }
+    return this.hold(agent, known.map((s) => s!), null)
+  }
+
+  private async hold(agent: number, states: readonly Float32Array[], pass: Pass | null): Promise<Held> {
+    const member = this.team.members[agent]
+    const all = concatRows(states)
+    const image = await member.innerGraph.forward(member.inner.parameters, all)
+    return { agent, counts: states.map((s) => s.length / member.agent.hiddenSize), states: all, image, pass, gradient: null }
+  }
+
+  private async cross(from: Held, to: number, round: number): Promise<Crossing> {
+    const link = teamLink(this.team, from.agent, to)
+    const values = await link.graph.forward(link.parameters, from.image)
+    if (this.options.keepCrossings)
+      splitRows(values, from.counts, this.agentOf(to).hiddenSize).forEach((v, k) =>
+        this.crossings.set(`sample${this.active[k]}/round${round}/${link.key}`, v.slice()),
+      )
+    return { link, round, from, values, gradient: null }
+  }
+
+  /** Per sample: what stands in each of the stage's slots. */
+  private fills(slots: readonly Crossing[]): SlotFill[][] {
+    const perSlot = slots.map((c) => splitRows(c.values, c.from.counts, this.agentOf(c.link.target).hiddenSize))
+    return this.active.map((_, k) => slots.map((c, s) => ({ values: perSlot[s][k], count: c.from.counts[k] })))
+  }
+
+  private agentOf(agent: number): Agent {
+    return this.team.members[agent].agent
+  }
+
+  private async readStates(agent: number, rows: readonly BuiltRow[], positions: readonly (readonly number[])[]): Promise<Float32Array[]> {
+    return inGroups(rows.map((r) => r.length), this.options.limits.forward, async (group) => {
+      this.count(group, rows)
+      return this.agentOf(agent).states(pick(rows, group).map((r) => r.row), pick(positions, group))
+    })
+  }
+
+  private async rollOut(agent: number, rows: readonly BuiltRow[]): Promise<{ states: Float32Array; fed: Float32Array }[]> {
+    const steps = this.latentSteps()
+    return inGroups(rows.map((r) => r.length + steps), this.options.limits.forward, async (group) => {
+      this.count(group, rows, steps - 1)
+      const { states, fed } = await this.agentOf(agent).rollout(pick(rows, group).map((r) => r.row), this.team.members[agent].inner, steps)
+      return states.map((s, i) => ({ states: s, fed: fed[i] }))
+    })
+  }
+
+  private count(group: readonly number[], rows: readonly BuiltRow[], more = 0): void {
+    for (const k of group) this.positions += rows[k].length - (rows[k].row.prefix?.length ?? 0) + more
+  }
+
+  // ----------------------------------------------------------------- backward
+
+  /** Stages in reverse: whoever reads a stage's latents comes after it, so their gradients are complete when its turn comes. */
+  private async backward(): Promise<void> {
+    for (const stage of this.stages.reverse()) {
+      if (stage.supervised) await this.passBack(stage.supervised, undefined)
+      const { held } = stage
+      if (held?.pass) await this.passBack(held.pass, held.gradient ? await this.throughInner(held, held.gradient) : undefined)
+      for (const crossing of stage.slots) await this.crossBack(crossing)
+    }
+  }
+
+  private async throughInner(held: Held, gradient: Float32Array): Promise<Float32Array> {
+    const member = this.team.members[held.agent]
+    return member.innerGraph.backInput(member.inner.parameters, held.states, gradient)
+  }
+
+  /** One vjp of a stage: gradients to its slots are added to the crossings that filled them. */
+  private async passBack(pass: Pass, cotangent: Float32Array | undefined): Promise<void> {
+    const { agent } = this.team.members[pass.agent]
+    const width = agent.hiddenSize
+    const cotangents = cotangent ? splitRows(cotangent, pass.positions.map((p) => p.length), width) : undefined
+    if (pass.weight === 0 && !cotangents) {
+      if (pass.targets) this.noteLosses(pass, Float32Array.from(await this.crossEntropies(agent, pass)))
+      return
+    }
+    const back = await inGroups(pass.rows.map((r) => r.length), this.options.limits.backward, async (group) => {
+      this.count(group, pass.rows)
+      this.count(group, pass.rows)
+      const request: VjpRequest = {
+        positions: cotangents ? pick(pass.positions, group) : group.map(() => []),
+        ...(cotangents ? { cotangents: pick(cotangents, group) } : {}),
+        ...(pass.targets ? { targets: pick(pass.targets, group), lossWeights: group.map(() => pass.weight) } : {}),
+      }
+      const r = await agent.vjp(pick(pass.rows, group).map((b) => b.row), request)
+      return r.gradients.map((gradients, i) => ({ gradients, loss: r.losses[i] }))
+    })
+    if (pass.targets) this.noteLosses(pass, Float32Array.from(back.map((b) => b.loss)))
+    pass.slots.forEach((crossing, s) => {
+      const parts = back.map((b, k) => slotGradient(b.gradients, pass.rows[k].row, s, crossing.from.counts[k], width))
+      const all = concatRows(parts)
+      if (crossing.gradient) addInPlace(crossing.gradient, all)
+      else crossing.gradient = all
+    })
+  }
+
+  private async crossEntropies(agent: Agent, pass: Pass): Promise<number[]> {
+    return inGroups(pass.rows.map((r) => r.length), this.options.limits.forward, async (group) => {
+      this.count(group, pass.rows)
+      return [...(await agent.crossEntropy(pick(pass.rows, group).map((r) => r.row), pick(pass.targets!, group)))]
+    })
+  }
+
+  private noteLosses(pass: Pass, losses: Float32Array): void {
+    const bad = this.active.filter((_, k) => !Number.isFinite(losses[k]))
+    if (bad.length > 0) throw new Unusable(bad.map((sample) => ({ sample, cause: 'loss not finite' })))
+    this.roundLosses[pass.round] = losses
+  }
+
+  /** The link's vjp: its parameters' gradients are kept, the gradient to its input goes to whoever held it. */
+  private async crossBack(crossing: Crossing): Promise<void> {
+    const { link, from, gradient, round } = crossing
+    if (!gradient) return
+    const { inputGradient, gradients } = await link.graph.vjp(link.parameters, from.image, gradient)
+    let squared = 0
+    for (const g of Object.values(gradients)) squared += sumOfSquares(g)
+    const known = this.gradients.get(link.key)
+    if (known) for (const [name, g] of Object.entries(gradients)) addInPlace(known.total[name], g)
+    const entry = known ?? { total: { ...gradients }, squaredByRound: new Array<number | null>(this.options.rounds).fill(null) }
+    entry.squaredByRound[round] = squared
+    this.gradients.set(link.key, entry)
+    if (!from.pass) return
+    if (from.gradient) addInPlace(from.gradient, inputGradient)
+    else from.gradient = inputGradient
+  }
+}
+
+/** Rescales gradients where some samples took no part, so that the sum is the mean over those that did. */
+export function rescale(gradients: Map<string, LinkGradient>, factor: number): void {
+  for (const g of gradients.values()) {
+    for (const values of Object.values(g.total)) scaleInPlace(values, factor)
+    g.squaredByRound.forEach((s, r) => (g.squaredByRound[r] = s === null ? null : s * factor * factor))
+  }
+}
+
+/** Gradient to slot `s`: a slot that the left cut shortened has zeros for the rows that were cut away. */
+function slotGradient(gradients: readonly Float32Array[], row: Row, s: number, count: number, width: number): Float32Array {
+  const found = gradients[s]
+  const segments = row.segments.filter((x) => x.kind === 'latents')
+  if (found && segments[s]?.count === count) return found
+  const whole = new Float32Array(count * width)
+  if (found) whole.set(found, whole.length - found.length)
+  return whole
+}
+
+function takeFirst(segments: readonly Segment[], positions: number): Segment[] {
+  const kept: Segment[] = []
+  let left = positions
+  for (const s of segments) {
+    if (left <= 0) break
+    const size = s.kind === 'tokens' ? s.ids.length : s.count
+    if (size <= left) kept.push(s)
+    else if (s.kind === 'tokens') kept.push({ kind: 'tokens', ids: s.ids.slice(0, left) })
+    else kept.push({ kind: 'latents', values: s.values.subarray(0, (left * s.values.length) / s.count), count: left })
+    left -= size
+  }
+  return kept
+}
+
+function pick<T>(list: readonly T[], indices: readonly number[]): T[] {
+  return indices.map((i) => list[i])
+}
+
+function range(n: number): number[] {
+  return Array.from({ length: n }, (_, i) => i)
+}
+
+function mustGet<V>(map: ReadonlyMap<number, V>, agent: number): V {
+  const value = map.get(agent)
+  if (value === undefined) throw new Error(`agent ${agent} is read before it has run`)
+  return value
+}
+
+function mustHold(held: Held | null): Held {
+  if (!held) throw new Error('a first agent passes nothing on')
+  return held
+}
