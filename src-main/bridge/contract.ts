@@ -128,7 +128,11 @@ export const requests = {
     result: z.strictObject({ total: z.number(), rows: z.array(v.questionSummary) }),
   },
   'results/question': {
-    params: z.strictObject({ ...ofResult, index: z.number().int().min(0) }),
+    params: z.strictObject({
+      ...ofResult,
+      index: z.number().int().min(0),
+      rollout: z.number().int().min(0).default(0),
+    }),
     result: v.questionView,
   },
 

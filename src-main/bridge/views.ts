@@ -284,6 +284,8 @@ export const questionFilter = z.enum(['all', 'right', 'wrong', 'graders-differ']
 
 export const questionSummary = z.strictObject({
   index: z.number(),
+  /** Which of several rollouts of one question, from 0. */
+  rollout: z.number(),
   /** First 300 characters. */
   question: z.string(),
   gold: z.string(),
@@ -341,6 +343,7 @@ export const gradeView = z.strictObject({
 
 export const questionView = z.strictObject({
   index: z.number(),
+  rollout: z.number(),
   question: z.string(),
   gold: z.string(),
   output: z.string(),

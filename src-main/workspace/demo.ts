@@ -1,0 +1,34 @@
+/**
+ * The Demo project: on the first start the embedded demo (models, data, prompt pack, pipeline) is copied into the workspace, so that
+ * runs keep working when the app is updated or, as an AppImage does, lies somewhere else at each start.
+ */
+import { cp } from 'node:fs/promises'
+import { UserError } from '../engine/errors'
+import { writeFolderWhole } from '../engine/formats/atomic-files'
+import { exists } from './files'
+import { readPipeline } from './pipeline'
+import type { Places } from './places'
+import type { Project, ProjectStore } from './project-store'
+
+export const demoName = 'Demo'
+
+/** The Demo project, made from `source` (native-assets/demo) where it is not there yet. Throws UserError. */
+export async function openDemo(options: {
+  places: Places
+  projects: ProjectStore
+  source: string
+  now: number
+}): Promise<Project> {
+  const { places, projects, source, now } = options
+  if (await exists(places.projectFile(demoName))) return projects.get(demoName)
+  if (!(await exists(source)))
+    throw new UserError({
+      what: 'The Demo project cannot be made.',
+      why: `The embedded demo is missing: ${source} does not exist.`,
+      next: 'Install the app again; from a clone, run "npm run demo:build".',
+    })
+  const pipeline = await readPipeline(source)
+  await writeFolderWhole(places.assets(demoName), (temporary) => cp(source, temporary, { recursive: true }))
+  const { title, description } = pipeline
+  return projects.create(demoName, { version: 1, title, description, created: now, demo: true, pipeline })
+}

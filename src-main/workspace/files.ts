@@ -1,0 +1,69 @@
+/** The few ways in which main touches files: checked JSON, sizes, and places that stay inside their folder. */
+import { readdir, readFile, stat } from 'node:fs/promises'
+import path from 'node:path'
+import { z } from 'zod'
+import { UserError } from '../engine/errors'
+import { describeIssues } from '../jobs/read-spec'
+
+/** Reads and checks a JSON file. Throws UserError naming the file and the fault; a missing file too. */
+export async function readJson<T extends z.ZodType>(file: string, schema: T): Promise<z.output<T>> {
+  try {
+    return schema.parse(JSON.parse(await readFile(file, 'utf8')))
+  } catch (error) {
+    throw new UserError(
+      {
+        what: `${file} cannot be read.`,
+        why: error instanceof z.ZodError ? describeIssues(error) : `${(error as Error).message}.`,
+        next: 'Restore the file from a copy, or move it away; it was left as it is.',
+      },
+      { cause: error },
+    )
+  }
+}
+
+export async function exists(file: string): Promise<boolean> {
+  return stat(file).then(
+    () => true,
+    () => false,
+  )
+}
+
+/** Names of sub-folders, sorted; none where the folder is not there. */
+export async function subFolders(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return []
+    throw error
+  })
+  return entries
+    .filter((entry) => entry.isDirectory())
+    .map((entry) => entry.name)
+    .sort()
+}
+
+/** Bytes of all files below a folder (links are not followed); 0 where it is not there. */
+export async function folderBytes(folder: string): Promise<number> {
+  let bytes = 0
+  const entries = await readdir(folder, { withFileTypes: true }).catch(() => [])
+  for (const entry of entries) {
+    const full = path.join(folder, entry.name)
+    if (entry.isDirectory()) bytes += await folderBytes(full)
+    else if (entry.isFile())
+      bytes += await stat(full).then(
+        (s) => s.size,
+        () => 0,
+      )
+  }
+  return bytes
+}
+
+/** Joins names to a folder and refuses what would leave it, whatever the names hold. */
+export function inside(folder: string, ...names: string[]): string {
+  const root = path.resolve(folder)
+  const full = path.resolve(root, ...names)
+  if (full !== root && full.startsWith(root + path.sep)) return full
+  throw new UserError({
+    what: 'The request names a place outside its folder.',
+    why: `"${names.join('/')}" is not inside ${root}.`,
+    next: 'Use a name from the list.',
+  })
+}

@@ -1,0 +1,227 @@
+/**
+ * The runs of a workspace: records and journals in memory as they are on disk. A run that says it is running without a living
+ * engine is put right here (interrupted, or whatever its journal ends with), so nothing above ever sees a dead run as running.
+ */
+import { mkdir } from 'node:fs/promises'
+import path from 'node:path'
+import type { JobKind, RunState } from '../bridge/contract'
+import { UserError } from '../engine/errors'
+import { removeFolderWhole, writeJsonWhole } from '../engine/formats/atomic-files'
+import type { JobEvent } from '../engine/job-events'
+import { isAlive, lastHeartbeat } from '../jobs/heartbeat'
+import { exists, folderBytes, readJson, subFolders } from './files'
+import { newRunId } from './ids'
+import type { Places } from './places'
+import { addEvent, eventsIn, newJournal, type RunJournal } from './run-journal'
+import { runRecord, stateOf, withState, type RunRecord } from './run-record'
+
+export interface RunKey {
+  readonly project: string
+  readonly id: string
+}
+
+export interface Run extends RunKey {
+  readonly folder: string
+  readonly record: RunRecord
+  readonly journal: RunJournal
+}
+
+export interface StateChange {
+  readonly detail?: string | null
+  readonly error?: RunRecord['error']
+  readonly spec?: Record<string, unknown>
+  readonly time?: number
+}
+
+/** One kind for each of the two folders that hold runs. */
+const kinds: readonly JobKind[] = ['inner', 'evaluate']
+
+const interruptedError = {
+  what: 'The run was interrupted.',
+  why: 'Its process ended without a word: the app was ended, or the machine went down.',
+  next: 'Resume it: it goes on from its last checkpoint.',
+}
+
+export class RunStore {
+  private readonly runs = new Map<string, Run>()
+  private readonly loading = new Map<string, Promise<void>>()
+  /** Runs whose engine this process owns: their state is what we say it is. */
+  private readonly owned = new Set<string>()
+  private readonly settling = new Map<string, Promise<Run>>()
+  /** The write of each run.json that is under way: the next one waits for it. */
+  private readonly writing = new Map<string, Promise<void>>()
+
+  constructor(
+    private readonly places: Places,
+    private readonly onProblem: (error: unknown) => void,
+    private readonly now: () => number = Date.now,
+  ) {}
+
+  /** Newest first. */
+  async list(project: string): Promise<Run[]> {
+    await this.load(project)
+    const runs = [...this.runs.values()].filter((run) => run.project === project)
+    const settled = await Promise.all(runs.map((run) => this.settle(run)))
+    return settled.sort((a, b) => (a.id < b.id ? 1 : -1))
+  }
+
+  /** Throws UserError where there is no such run. */
+  async get(key: RunKey): Promise<Run> {
+    await this.load(key.project)
+    const run = this.runs.get(textOf(key))
+    if (run) return this.settle(run)
+    throw new UserError({
+      what: 'This run is not there.',
+      why: `The project "${key.project}" has no run "${key.id}".`,
+      next: 'It may have been deleted; choose another one from the list.',
+    })
+  }
+
+  /** The run as it is in memory; it must have been listed, got or created before. */
+  known(key: RunKey): Run {
+    const run = this.runs.get(textOf(key))
+    if (!run) throw new Error(`run ${textOf(key)} is not loaded`)
+    return run
+  }
+
+  async create(
+    project: string,
+    options: { title: string; kind: JobKind; step: string | null; label: string; spec: Record<string, unknown> },
+  ): Promise<Run> {
+    await this.load(project)
+    const { title, kind, step, spec } = options
+    const time = this.now()
+    const id = newRunId(options.label, time)
+    const folder = this.places.run(project, kind, id)
+    const history = [{ time, state: 'queued' as const, detail: null }]
+    const record: RunRecord = { version: 1, id, title, kind, step, created: time, spec, history, error: null }
+    const run: Run = { project, id, folder, record, journal: newJournal() }
+    await mkdir(folder, { recursive: true })
+    this.keep(run)
+    await this.write(run)
+    return run
+  }
+
+  /** The run after a change of state: in memory at once, on disk when the promise is fulfilled. */
+  async setState(key: RunKey, state: RunState, change: StateChange = {}): Promise<Run> {
+    const run = this.known(key)
+    const { spec, ...rest } = change
+    const record = withState(run.record, state, { ...rest, time: change.time ?? this.now() })
+    const next = this.keep({ ...run, record: spec ? { ...record, spec } : record })
+    await this.write(next)
+    return next
+  }
+
+  /** In memory only: the engine writes its own journal. */
+  addEvent(key: RunKey, event: JobEvent): Run {
+    const run = this.known(key)
+    return this.keep({ ...run, journal: addEvent(run.journal, event) })
+  }
+
+  own(key: RunKey): void {
+    this.owned.add(textOf(key))
+  }
+
+  disown(key: RunKey): void {
+    this.owned.delete(textOf(key))
+  }
+
+  /** Takes the run's folder away; bytes freed. */
+  async remove(key: RunKey): Promise<number> {
+    const run = this.known(key)
+    const bytes = await folderBytes(run.folder)
+    await this.writing.get(textOf(key))
+    await removeFolderWhole(run.folder)
+    this.runs.delete(textOf(key))
+    return bytes
+  }
+
+  /** Runs that were waiting when the app ended wait for a person now: nothing starts by itself. */
+  async releaseQueued(project: string): Promise<void> {
+    for (const run of await this.list(project))
+      if (stateOf(run.record) === 'queued')
+        await this.setState(run, 'paused', { detail: 'The app was closed before it could start.' })
+  }
+
+  private keep(run: Run): Run {
+    this.runs.set(textOf(run), run)
+    return run
+  }
+
+  private write(run: Run): Promise<void> {
+    const key = textOf(run)
+    const before = this.writing.get(key) ?? Promise.resolve()
+    const writing = before
+      .catch(() => undefined)
+      .then(() => writeJsonWhole(path.join(run.folder, 'run.json'), run.record))
+    this.writing.set(key, writing)
+    return writing
+  }
+
+  private load(project: string): Promise<void> {
+    let loading = this.loading.get(project)
+    if (!loading) {
+      loading = this.readAll(project)
+      this.loading.set(project, loading)
+      loading.catch(() => this.loading.delete(project))
+    }
+    return loading
+  }
+
+  private async readAll(project: string): Promise<void> {
+    for (const kind of kinds)
+      for (const id of await subFolders(this.places.runsOf(project, kind))) {
+        const folder = path.join(this.places.runsOf(project, kind), id)
+        const file = path.join(folder, 'run.json')
+        if (!(await exists(file))) continue
+        try {
+          const record = await readJson(file, runRecord)
+          if (record.id !== id) throw new Error(`${file} belongs to the run ${record.id}`)
+          this.keep({ project, id, folder, record, journal: await readJournal(folder) })
+        } catch (error) {
+          this.onProblem(error)
+        }
+      }
+  }
+
+  /** Puts a run right that says it goes on while nobody works on it. */
+  private settle(run: Run): Promise<Run> {
+    const key = textOf(run)
+    const state = stateOf(run.record)
+    if ((state !== 'running' && state !== 'stopping') || this.owned.has(key)) return Promise.resolve(run)
+    let settling = this.settling.get(key)
+    if (!settling) {
+      settling = this.settleDead(run).finally(() => this.settling.delete(key))
+      this.settling.set(key, settling)
+    }
+    return settling
+  }
+
+  private async settleDead(run: Run): Promise<Run> {
+    if (await isAlive(run.folder, this.now())) return run
+    const journal = await readJournal(run.folder)
+    const beat = await lastHeartbeat(run.folder)
+    // Where nothing tells when it died, it ran for no time that we know of.
+    const last = journal.finished?.time ?? journal.ended?.time ?? beat?.time ?? run.record.history.at(-1)!.time
+    const time = Math.min(this.now(), last)
+    this.keep({ ...run, journal })
+    if (journal.finished) return this.setState(run, 'done', { time })
+    if (journal.ended?.kind === 'stopped') return this.setState(run, 'paused', { time })
+    if (journal.ended?.kind === 'failed') {
+      const { what, why, next } = journal.ended
+      return this.setState(run, 'failed', { time, error: { what, why, next } })
+    }
+    return this.setState(run, 'interrupted', { time, error: interruptedError })
+  }
+}
+
+async function readJournal(folder: string): Promise<RunJournal> {
+  let journal = newJournal()
+  for (const name of ['metrics.jsonl', 'journal.jsonl'])
+    for await (const event of eventsIn(path.join(folder, name))) journal = addEvent(journal, event)
+  return journal
+}
+
+function textOf(key: RunKey): string {
+  return `${key.project}/${key.id}`
+}
