@@ -5,20 +5,16 @@
 import { Graph, type Value } from '../onnx/graph'
 import * as op from '../onnx/ops'
 import { type ArrayInput, EngineSession } from '../onnx/session'
-import { gelu } from './activations'
-import { linear } from './linear'
+import { innerLink, outerLink } from './link-layers'
 import {
   type InnerLinkType,
-  innerLinkTypes,
   innerParameterShapes,
   type LinkParameters,
   type OuterLinkType,
-  outerLinkTypes,
   outerParameterShapes,
   type ParameterShape,
 } from './link-types'
 import { cosineDistance } from './losses'
-import { layerNorm } from './norms'
 import { gradients } from './rules'
 
 /** Which link: its type, and its widths. */
@@ -66,31 +62,6 @@ export function linkParameterShapes(shape: LinkShape): ParameterShape[] {
     : outerParameterShapes(shape.type, shape.inWidth, shape.outWidth)
 }
 
-/** Adds an inner link to a graph: x [N, H] -> [N, H]. The residual is the raw x, not the normalised one. */
-export function innerLink(g: Graph, type: InnerLinkType, x: Value, parameters: Readonly<Record<string, Value>>): Value {
-  const p = parameters
-  const { layers, residual, norms } = innerLinkTypes[type]
-  const h = norms ? layerNorm(g, x, p['pre_ln.weight'], p['pre_ln.bias']) : x
-  const o = perceptron(g, h, layers, p)
-  const sum = residual ? op.add(g, x, o) : o
-  return norms ? layerNorm(g, sum, p['post_ln.weight'], p['post_ln.bias']) : sum
-}
-
-/** Adds an outer link to a graph: x [N, I] -> [N, O]. */
-export function outerLink(g: Graph, type: OuterLinkType, x: Value, parameters: Readonly<Record<string, Value>>): Value {
-  const p = parameters
-  const { layers, residual, norms } = outerLinkTypes[type]
-  const h = norms ? layerNorm(g, x, p['ln_source.weight'], p['ln_source.bias']) : x
-  const o = perceptron(g, h, layers, p)
-  const sum = residual ? op.add(g, o, linear(g, x, p['residual_proj.weight'], p['residual_proj.bias'])) : o
-  return norms ? layerNorm(g, sum, p['ln_target.weight'], p['ln_target.bias']) : sum
-}
-
-function perceptron(g: Graph, x: Value, layers: number, p: Readonly<Record<string, Value>>): Value {
-  const h = linear(g, x, p['proj1.weight'], p['proj1.bias'])
-  return layers === 1 ? h : linear(g, gelu(g, h), p['proj2.weight'], p['proj2.bias'])
-}
-
 type Part = 'forward' | 'vjp' | 'input' | 'loss'
 
 /** The graph of one computation of a link; exported for the check of kernels per device. */
@@ -100,7 +71,7 @@ export function linkGraph(shape: LinkShape, part: Part): Graph {
   const x = g.input('x', 'float32', ['N', inWidth])
   const shapes = linkParameterShapes(shape)
   const parameters = Object.fromEntries(shapes.map((s) => [s.name, g.input(s.name, 'float32', s.shape)]))
-  const y = shape.kind === 'inner' ? innerLink(g, shape.type, x, parameters) : outerLink(g, shape.type, x, parameters)
+  const y = shape.kind === 'inner' ? innerLink(g, shape.type, parameters, x) : outerLink(g, shape.type, parameters, x)
   const all = shapes.map((s) => parameters[s.name])
   const emit = (seeds: readonly (readonly [Value, Value])[], wrt: readonly Value[], names: readonly string[]) =>
     gradients(g, seeds, wrt).forEach((gradient, i) => {

@@ -7,8 +7,7 @@
  * the last position that is used, logits are computed at target positions only, and text before a slot is encoded once
  * per sample for all rounds.
  */
-import type { Agent, Row, Segment, VjpRequest } from '../agents/agent'
-import { type GroupLimits, inGroups } from '../agents/row-groups'
+import { type Agent, type Row, type Segment, type VjpRequest, rowLength } from '../agents/agent'
 import { addInPlace, concatRows, scaleInPlace, splitRows, sumOfSquares } from '../nn/rows'
 import { type BuiltRow, type Pieces, PrefixPool, type SlotFill, buildRow, promptPositions } from '../styles/stage-text'
 import { type OuterLink, type Team, teamLink } from '../styles/team'
@@ -51,7 +50,6 @@ export interface UnrollOptions {
   readonly divisor: number
   /** Texts before a slot that are shorter are not encoded apart. */
   readonly shortestPrefix: number
-  readonly limits: { readonly forward: GroupLimits; readonly backward: GroupLimits }
   /** Keeps the links' crossing latents in the result. */
   readonly keepCrossings?: boolean
 }
@@ -352,20 +350,25 @@ class Sweep {
       texts.map((t) => t.prompt),
     )
     const prompts = texts.map((t, k) => this.promptRow(agent, t, fills[k], this.active[k]))
-    const rolled = await this.rollOut(agent, prompts)
     const steps = this.latentSteps()
     const width = this.agentOf(agent).hiddenSize
+    this.count(prompts, 1, steps - 1)
+    const rolled = await this.agentOf(agent).rollout(
+      prompts.map((p) => p.row),
+      this.team.members[agent].inner,
+      steps,
+    )
     const rows = prompts.map((p, k) => {
-      const tail: Segment[] = steps > 1 ? [{ kind: 'latents', values: rolled[k].fed.subarray(0, (steps - 1) * width), count: steps - 1 }] : []
+      const tail: Segment[] = steps > 1 ? [{ kind: 'latents', values: rolled.fed[k].subarray(0, (steps - 1) * width), count: steps - 1 }] : []
       return { ...p, row: { ...p.row, segments: [...p.row.segments, ...tail] }, length: p.length + steps - 1 }
     })
     const positions = prompts.map((p) => range(steps).map((t) => p.promptLength - 1 + t))
     const pass: Pass = { agent, round, rows, positions, targets: undefined, weight: 0, slots }
     return {
       agent,
-      counts: rolled.map(() => steps),
-      states: concatRows(rolled.map((x) => x.states)),
-      image: concatRows(rolled.map((x) => x.fed)),
+      counts: rows.map(() => steps),
+      states: concatRows(rolled.states),
+      image: concatRows(rolled.fed),
       pass,
       gradient: null,
     }
@@ -431,23 +434,15 @@ class Sweep {
   }
 
   private async readStates(agent: number, rows: readonly BuiltRow[], positions: readonly (readonly number[])[]): Promise<Float32Array[]> {
-    return inGroups(rows.map((r) => r.length), this.options.limits.forward, async (group) => {
-      this.count(group, rows)
-      return this.agentOf(agent).states(pick(rows, group).map((r) => r.row), pick(positions, group))
-    })
+    this.count(rows)
+    return this.agentOf(agent).states(
+      rows.map((r) => r.row),
+      positions,
+    )
   }
 
-  private async rollOut(agent: number, rows: readonly BuiltRow[]): Promise<{ states: Float32Array; fed: Float32Array }[]> {
-    const steps = this.latentSteps()
-    return inGroups(rows.map((r) => r.length + steps), this.options.limits.forward, async (group) => {
-      this.count(group, rows, steps - 1)
-      const { states, fed } = await this.agentOf(agent).rollout(pick(rows, group).map((r) => r.row), this.team.members[agent].inner, steps)
-      return states.map((s, i) => ({ states: s, fed: fed[i] }))
-    })
-  }
-
-  private count(group: readonly number[], rows: readonly BuiltRow[], more = 0): void {
-    for (const k of group) this.positions += rows[k].length - (rows[k].row.prefix?.length ?? 0) + more
+  private count(rows: readonly BuiltRow[], times = 1, more = 0): void {
+    for (const { row } of rows) this.positions += times * rowLength(row) + more
   }
 
   // ----------------------------------------------------------------- backward
@@ -473,34 +468,34 @@ class Sweep {
     const width = agent.hiddenSize
     const cotangents = cotangent ? splitRows(cotangent, pass.positions.map((p) => p.length), width) : undefined
     if (pass.weight === 0 && !cotangents) {
-      if (pass.targets) this.noteLosses(pass, Float32Array.from(await this.crossEntropies(agent, pass)))
+      if (pass.targets) this.noteLosses(pass, await this.crossEntropies(agent, pass.rows, pass.targets))
       return
     }
-    const back = await inGroups(pass.rows.map((r) => r.length), this.options.limits.backward, async (group) => {
-      this.count(group, pass.rows)
-      this.count(group, pass.rows)
-      const request: VjpRequest = {
-        positions: cotangents ? pick(pass.positions, group) : group.map(() => []),
-        ...(cotangents ? { cotangents: pick(cotangents, group) } : {}),
-        ...(pass.targets ? { targets: pick(pass.targets, group), lossWeights: group.map(() => pass.weight) } : {}),
-      }
-      const r = await agent.vjp(pick(pass.rows, group).map((b) => b.row), request)
-      return r.gradients.map((gradients, i) => ({ gradients, loss: r.losses[i] }))
-    })
-    if (pass.targets) this.noteLosses(pass, Float32Array.from(back.map((b) => b.loss)))
+    this.count(pass.rows, 2)
+    const request: VjpRequest = {
+      positions: cotangents ? pass.positions : pass.rows.map(() => []),
+      ...(cotangents ? { cotangents } : {}),
+      ...(pass.targets ? { targets: pass.targets, lossWeights: pass.rows.map(() => pass.weight) } : {}),
+    }
+    const back = await agent.vjp(
+      pass.rows.map((b) => b.row),
+      request,
+    )
+    if (pass.targets) this.noteLosses(pass, back.losses)
     pass.slots.forEach((crossing, s) => {
-      const parts = back.map((b, k) => slotGradient(b.gradients, pass.rows[k].row, s, crossing.from.counts[k], width))
+      const parts = back.gradients.map((g, k) => slotGradient(g, pass.rows[k].row, s, crossing.from.counts[k], width))
       const all = concatRows(parts)
       if (crossing.gradient) addInPlace(crossing.gradient, all)
       else crossing.gradient = all
     })
   }
 
-  private async crossEntropies(agent: Agent, pass: Pass): Promise<number[]> {
-    return inGroups(pass.rows.map((r) => r.length), this.options.limits.forward, async (group) => {
-      this.count(group, pass.rows)
-      return [...(await agent.crossEntropy(pick(pass.rows, group).map((r) => r.row), pick(pass.targets!, group)))]
-    })
+  private async crossEntropies(agent: Agent, rows: readonly BuiltRow[], targets: NonNullable<VjpRequest['targets']>): Promise<Float32Array> {
+    this.count(rows)
+    return agent.crossEntropy(
+      rows.map((r) => r.row),
+      targets,
+    )
   }
 
   private noteLosses(pass: Pass, losses: Float32Array): void {
@@ -557,10 +552,6 @@ function takeFirst(segments: readonly Segment[], positions: number): Segment[] {
     left -= size
   }
   return kept
-}
-
-function pick<T>(list: readonly T[], indices: readonly number[]): T[] {
-  return indices.map((i) => list[i])
 }
 
 function range(n: number): number[] {

@@ -20,7 +20,6 @@ const base: UnrollOptions = {
   tooLong: 'leave-out',
   divisor: 2,
   shortestPrefix: 1,
-  limits: { forward: { positions: 4096 }, backward: { positions: 4096 } },
 }
 const widths = (style: StyleGraph) => [6, 5, 7, 4].slice(0, style.agentCount)
 const relative = (a: number[], b: number[]) => {
@@ -66,7 +65,7 @@ describe('gradient of every link against finite differences of the whole unrolle
       const h = 2 ** -4
       const measured = (4 * (await slope(h / 2)) - (await slope(h))) / 3
       await lossAt(0)
-      expect(Math.abs(measured / norm - 1), link.key).toBeLessThan(5e-4)
+      expect(Math.abs(measured / norm - 1), link.key).toBeLessThan(2e-3)
     }
   })
 })
