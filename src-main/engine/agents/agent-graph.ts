@@ -1,0 +1,499 @@
+/**
+ * One graph for everything an agent does, so that one session holds its weights once. Inputs are the same for every
+ * task; `If` runs only what the task needs:
+ *
+ *   rows (ids with latents laid over them, cached past)
+ *   ├─ task VJP: forward and reverse with kept activations -> states, losses, gradient
+ *   └─ else: forward (fused kernel without a past, masked attention with one)
+ *        ├─ STATES / LOGITS / LOSS at chosen places
+ *        ├─ PREFIX: the caches
+ *        └─ ROLLOUT / GENERATE: a loop whose cache stays where it is computed
+ *
+ * B rows, T places each (padded on the right), P places of cached past, S = P + T, K places asked for, C targets,
+ * M latent vectors, H hidden size, V vocabulary.
+ */
+import { decoderBlocks, embedTokens, embeddingMatrix, finalNorm, headMatrix, type Pass } from '../models/decoder'
+import { inverseFrequencies, type DecoderConfig } from '../models/config'
+import type { WeightSource } from '../models/weights'
+import { MASKED, maskedAttention, promptAttention, stepAttention, type HeadLayout } from '../nn/attention'
+import { innerLink } from '../nn/link-layers'
+import { innerParameterShapes, type InnerLinkType } from '../nn/link-types'
+import { headCrossEntropy } from '../nn/losses'
+import { rotaryTable, type RotaryTable } from '../nn/rotary'
+import { gradients } from '../nn/rules'
+import { Graph, type Shape, type Value } from '../onnx/graph'
+import * as op from '../onnx/ops'
+import { chooseToken, type SamplerInputs } from './sampler'
+
+export const task = { states: 0, logits: 1, loss: 2, vjp: 3, prefix: 4, rollout: 5, generate: 6 } as const
+export type Task = (typeof task)[keyof typeof task]
+
+export interface AgentGraphOptions {
+  readonly linkType: InnerLinkType
+  /** Recompute blocks in the backward pass. */
+  readonly checkpointBlocks?: boolean
+}
+
+export const outputNames = ['states', 'losses', 'gradient', 'logits', 'cache', 'rollout_states', 'rollout_fed', 'tokens'] as const
+
+interface Inputs {
+  readonly task: Value
+  readonly ids: Value
+  readonly latents: Value
+  readonly latentPlaces: Value
+  readonly lengths: Value
+  readonly pastLengths: Value
+  readonly past: Value
+  readonly places: Value
+  readonly cotangents: Value
+  readonly targetPlaces: Value
+  readonly targetIds: Value
+  readonly targetWeights: Value
+  readonly steps: Value
+  readonly uniforms: Value
+  readonly stopIds: Value
+  readonly sampler: SamplerInputs
+  readonly link: Readonly<Record<string, Value>>
+}
+
+/** What all tasks share, computed in the outermost graph. */
+interface Shared {
+  readonly root: Graph
+  readonly config: DecoderConfig
+  readonly weights: WeightSource
+  readonly options: AgentGraphOptions
+  readonly inputs: Inputs
+  readonly layout: HeadLayout
+  /** Embeddings with the latents laid over them, [N, H]. */
+  readonly x: Value
+  readonly rope: RotaryTable
+  /** int64 [B, S]: position of each key, far away where there is none. */
+  readonly keyPositions: Value
+  /** Mask [B, 1, T, S] by window size (0 = all). */
+  readonly masks: ReadonlyMap<number, Value>
+  readonly isTask: (which: Task) => Value
+}
+
+/** Weight gathers have to come from `root`: the weights are its initializers. */
+export function buildAgentGraph(root: Graph, config: DecoderConfig, weights: WeightSource, options: AgentGraphOptions): void {
+  const inputs = declareInputs(root, config, options.linkType)
+  const shared = prepare(root, config, weights, options, inputs)
+  const results = op.ifElse(
+    root,
+    shared.isTask(task.vjp),
+    (g) => differentiate(g, shared),
+    (g) => forward(g, shared),
+    outputShapes(config),
+  )
+  results.forEach((v, i) => root.output(v, outputNames[i]))
+}
+
+function outputShapes(c: DecoderConfig): Shape[] {
+  return [
+    ['k', c.hiddenSize],
+    ['c'],
+    ['m', c.hiddenSize],
+    ['k', c.vocabSize],
+    [2 * c.layers, 'b', c.kvHeads, 's', c.headDim],
+    ['l', 'b', c.hiddenSize],
+    ['l', 'b', c.hiddenSize],
+    ['l', 'b'],
+  ]
+}
+
+/** Empty values for the outputs that a task does not make, by name. */
+function emptyOutputs(g: Graph, c: DecoderConfig): Record<(typeof outputNames)[number], Value> {
+  const none = (shape: readonly number[]) => op.zeros(g, 'float32', shape)
+  return {
+    states: none([0, c.hiddenSize]),
+    losses: none([0]),
+    gradient: none([0, c.hiddenSize]),
+    logits: none([0, c.vocabSize]),
+    cache: none([2 * c.layers, 0, c.kvHeads, 0, c.headDim]),
+    rollout_states: none([0, 0, c.hiddenSize]),
+    rollout_fed: none([0, 0, c.hiddenSize]),
+    tokens: op.cast(g, none([0, 0]), 'int64'),
+  }
+}
+
+function outputsWith(g: Graph, c: DecoderConfig, made: Partial<Record<(typeof outputNames)[number], Value>>): Value[] {
+  const all = { ...emptyOutputs(g, c), ...made }
+  return outputNames.map((n) => all[n])
+}
+
+function declareInputs(root: Graph, c: DecoderConfig, linkType: InnerLinkType): Inputs {
+  const h = c.hiddenSize
+  const ids = root.input('ids', 'int64', ['B', 'T'])
+  return {
+    ids,
+    lengths: root.input('lengths', 'int64', ['B']),
+    latents: root.input('latents', 'float32', ['M', h]),
+    latentPlaces: root.input('latent_places', 'int64', ['M']),
+    past: root.input('past', 'float32', [2 * c.layers, 'B', c.kvHeads, 'P', c.headDim]),
+    pastLengths: root.input('past_lengths', 'int64', ['B']),
+    task: root.input('task', 'int64', []),
+    places: root.input('places', 'int64', ['K']),
+    cotangents: root.input('cotangents', 'float32', ['K', h]),
+    targetPlaces: root.input('target_places', 'int64', ['C']),
+    targetIds: root.input('target_ids', 'int64', ['C']),
+    targetWeights: root.input('target_weights', 'float32', ['C']),
+    steps: root.input('steps', 'int64', []),
+    uniforms: root.input('uniforms', 'float32', ['U', 'B', 1]),
+    stopIds: root.input('stop_ids', 'int64', ['X']),
+    sampler: {
+      sample: root.input('sample', 'bool', []),
+      temperature: root.input('temperature', 'float32', []),
+      topP: root.input('top_p', 'float32', []),
+      minP: root.input('min_p', 'float32', []),
+      topK: root.input('top_k', 'int64', [1]),
+    },
+    link: Object.fromEntries(innerParameterShapes(linkType, h).map((p) => [p.name, root.input(`link.${p.name}`, 'float32', p.shape)])),
+  }
+}
+
+function prepare(
+  root: Graph,
+  config: DecoderConfig,
+  weights: WeightSource,
+  options: AgentGraphOptions,
+  inputs: Inputs,
+): Shared {
+  const g = root
+  // every weight becomes known to the outermost graph before the branches that use it
+  embeddingMatrix(config, weights)
+  const flatIds = op.reshape(g, inputs.ids, ['B*T'])
+  const tokens = embedTokens(g, config, weights, flatIds)
+  const x = op.scatterRows(g, tokens, op.unsqueeze(g, inputs.latentPlaces, [1]), inputs.latents, 'replace')
+
+  const column = (v: Value) => op.unsqueeze(g, v, [1])
+  const time = op.unsqueeze(g, op.range(g, 'T'), [0])
+  const positions = op.add(g, column(inputs.pastLengths), time)
+  const far = g.ints([1 << 30], [])
+  const pastPlaces = op.unsqueeze(g, op.range(g, 'P'), [0])
+  const pastKeys = op.where(g, op.less(g, pastPlaces, column(inputs.pastLengths)), pastPlaces, far)
+  const newKeys = op.where(g, op.less(g, time, column(inputs.lengths)), positions, far)
+  const keyPositions = op.concat(g, [pastKeys, newKeys], 1)
+
+  const queryColumn = op.unsqueeze(g, positions, [1, 3])
+  const keyRow = op.unsqueeze(g, keyPositions, [1, 2])
+  const masks = new Map<number, Value>()
+  for (const window of new Set(config.windows)) masks.set(window, additiveMask(g, queryColumn, keyRow, window))
+
+  return {
+    root,
+    config,
+    weights,
+    options,
+    inputs,
+    layout: { heads: config.heads, kvHeads: config.kvHeads, headDim: config.headDim, scale: 1 / Math.sqrt(config.headDim) },
+    x,
+    rope: rotaryTable(g, positions, inverseFrequencies(config.rope, config.headDim), 'B*T'),
+    keyPositions,
+    masks,
+    isTask: (which) => op.equal(g, inputs.task, g.ints([which], [])),
+  }
+}
+
+/** 0 where a query sees a key (not after it, within the window), MASKED elsewhere. */
+function additiveMask(g: Graph, queries: Value, keys: Value, window: number): Value {
+  const notAfter = op.lessOrEqual(g, keys, queries)
+  const near = window > 0 ? op.and(g, notAfter, op.less(g, queries, op.addScalarInt(g, keys, window))) : notAfter
+  return op.where(g, near, g.floats([0], []), g.floats([MASKED], []))
+}
+
+// ---------------------------------------------------------------- forward and reverse
+
+function differentiate(g: Graph, s: Shared): Value[] {
+  const { config: c, inputs } = s
+  const pasts = splitPast(g, s)
+  const x = decoderBlocks(
+    {
+      ...passOver(g, s),
+      checkpointBlocks: s.options.checkpointBlocks,
+      attend: (i, q, k, v) => maskedAttention(g, q, k, v, pasts[i], s.masks.get(c.windows[i])!, s.layout).output,
+    },
+    c,
+    s.weights,
+    s.x,
+  )
+  const states = finalNorm(g, c, s.weights, op.gather(g, x, inputs.places))
+  const hidden = finalNorm(g, c, s.weights, op.gather(g, x, inputs.targetPlaces))
+  const losses = headCrossEntropy(g, hidden, headMatrix(c, s.weights), inputs.targetIds)
+  const [dx] = gradients(
+    g,
+    [
+      [states, inputs.cotangents],
+      [losses, inputs.targetWeights],
+    ],
+    [s.x],
+  )
+  const gradient = op.gather(g, dx!, inputs.latentPlaces)
+  return outputsWith(g, c, { states, losses, gradient })
+}
+
+function passOver(g: Graph, s: Shared): Omit<Pass, 'attend'> {
+  return { g, batch: 'B', time: 'T', rope: s.rope }
+}
+
+interface Cache {
+  readonly k: Value
+  readonly v: Value
+}
+
+/** [2*layers, B, kvHeads, P, d] -> keys and values per layer. */
+function splitPast(g: Graph, s: Shared): Cache[] {
+  const c = s.config
+  const parts = op.split(g, s.inputs.past, new Array<number>(2 * c.layers).fill(1), 0).map((v) => op.squeeze(g, v, [0]))
+  return Array.from({ length: c.layers }, (_, i) => ({ k: parts[2 * i], v: parts[2 * i + 1] }))
+}
+
+// ---------------------------------------------------------------- forward
+
+function forward(g: Graph, s: Shared): Value[] {
+  const { config: c, inputs } = s
+  const hasPast = op.greater(g, g.dim('P'), g.ints([0]))
+  const cacheShape: Shape = ['B', c.kvHeads, 'P+T', c.headDim]
+  // the fused kernel takes head widths that are multiples of 8
+  const [x, ...flat] =
+    c.headDim % 8 === 0
+      ? op.ifElse(
+          g,
+          op.squeeze(g, hasPast, [0]),
+          (b) => runWithPast(b, s),
+          (b) => runPrompt(b, s),
+          [['B*T', c.hiddenSize], ...new Array<Shape>(2 * c.layers).fill(cacheShape)],
+        )
+      : runWithPast(g, s)
+  const caches = Array.from({ length: c.layers }, (_, i) => ({ k: flat[2 * i], v: flat[2 * i + 1] }))
+  const normedAt = (b: Graph, places: Value) => finalNorm(b, c, s.weights, op.gather(b, x, places))
+  const head = () => headMatrix(c, s.weights)
+
+  return choose(g, s, [
+    [task.states, (b) => ({ states: normedAt(b, inputs.places) })],
+    [task.logits, (b) => ({ logits: logitsOf(b, normedAt(b, inputs.places), head()) })],
+    [task.loss, (b) => ({ losses: headCrossEntropy(b, normedAt(b, inputs.targetPlaces), head(), inputs.targetIds) })],
+    [task.prefix, (b) => ({ cache: joinCaches(b, caches) })],
+    [task.rollout, (b) => autoregress(b, s, x, caches)],
+  ])
+}
+
+type Made = Partial<Record<(typeof outputNames)[number], Value>>
+
+/** A chain of `If`s; the last entry also takes what is left (rollout and generate share a loop). */
+function choose(g: Graph, s: Shared, entries: readonly (readonly [Task, (b: Graph) => Made])[]): Value[] {
+  const [[which, make], ...rest] = entries
+  if (!rest.length) return outputsWith(g, s.config, make(g))
+  return op.ifElse(
+    g,
+    op.equal(g, s.inputs.task, g.ints([which], [])),
+    (b) => outputsWith(b, s.config, make(b)),
+    (b) => choose(b, s, rest),
+    outputShapes(s.config),
+  )
+}
+
+function logitsOf(g: Graph, hidden: Value, head: Value): Value {
+  return op.cast(g, op.gemm(g, op.cast(g, hidden, head.dtype), head, null, { transB: true }), 'float32')
+}
+
+/** The first pass over rows with nothing cached: the fused causal kernel. */
+function runPrompt(g: Graph, s: Shared): Value[] {
+  const c = s.config
+  const caches: Value[] = []
+  const total = g.node('Cast', [op.squeeze(g, g.dim('T'), [0])], [{ dtype: 'int32', shape: [] }], { to: { kind: 'int', value: 6 } })[0]
+  const last = g.node('Cast', [op.addScalarInt(g, g.dim('T'), -1)], [{ dtype: 'int32', shape: [1] }], { to: { kind: 'int', value: 6 } })[0]
+  const lengthsMinusOne = op.expand(g, last, ['B'])
+  const x = decoderBlocks(
+    {
+      ...passOver(g, s),
+      attend: (i, q, k, v) => {
+        const a = promptAttention(g, q, k, v, lengthsMinusOne, total, c.windows[i], s.layout)
+        caches.push(a.keys, a.values)
+        return a.output
+      },
+    },
+    c,
+    s.weights,
+    s.x,
+  )
+  return [x, ...caches]
+}
+
+function runWithPast(g: Graph, s: Shared): Value[] {
+  const c = s.config
+  const pasts = splitPast(g, s)
+  const caches: Value[] = []
+  const x = decoderBlocks(
+    {
+      ...passOver(g, s),
+      attend: (i, q, k, v) => {
+        const a = maskedAttention(g, q, k, v, pasts[i], s.masks.get(c.windows[i])!, s.layout)
+        caches.push(a.keys, a.values)
+        return a.output
+      },
+    },
+    c,
+    s.weights,
+    s.x,
+  )
+  return [x, ...caches]
+}
+
+function joinCaches(g: Graph, caches: readonly Cache[]): Value {
+  return op.concat(g, caches.flatMap(({ k, v }) => [op.unsqueeze(g, k, [0]), op.unsqueeze(g, v, [0])]), 0)
+}
+
+// ---------------------------------------------------------------- rollout and generation
+
+/**
+ * From the state at each row's last place: choose what to feed (the inner link of the state, or the embedding of the
+ * next token), run one place, repeat. The cache of the rows stays outside the loop; only what it adds is carried.
+ */
+function autoregress(g: Graph, s: Shared, x: Value, caches: readonly Cache[]): Made {
+  const { config: c, inputs } = s
+  const h = c.hiddenSize
+  const rolling = op.equal(g, inputs.task, g.ints([task.rollout], []))
+  const rowStarts = op.mul(g, op.range(g, 'B'), g.dim('T'))
+  const lastPlaces = op.addScalarInt(g, op.add(g, rowStarts, inputs.lengths), -1)
+  const state = finalNorm(g, c, s.weights, op.gather(g, x, lastPlaces))
+  const nextPosition = op.add(g, inputs.pastLengths, inputs.lengths)
+  const keyRow = op.unsqueeze(g, s.keyPositions, [1, 2])
+  const seen = op.where(g, op.less(g, keyRow, g.ints([1 << 30], [])), g.floats([0], []), g.floats([MASKED], []))
+
+  const none = op.cast(g, op.zeros(g, 'float32', ['B']), 'bool')
+  const first = advance(g, s, rolling, state, g.ints([0], []), none)
+  const grownShape: Shape = ['B', c.kvHeads, 't', c.headDim]
+  const empty = op.zeros(g, 'float32', ['B', c.kvHeads, 0, c.headDim])
+  const { states, stacked } = op.loop(
+    g,
+    op.addScalarInt(g, inputs.steps, -1),
+    anyLeft(g, first.finished),
+    [
+      { value: first.fed, shape: ['B', h] },
+      { value: first.finished, shape: ['B'] },
+      ...caches.flatMap(() => [
+        { value: empty, shape: grownShape },
+        { value: empty, shape: grownShape },
+      ]),
+    ],
+    (b, iteration, [fed, finished, ...grown]) => {
+      const position = op.add(b, nextPosition, iteration)
+      const newCaches: Value[] = []
+      const [fixedMasks, grownMasks] = stepMasks(b, s, seen, keyRow, position, nextPosition, iteration)
+      const y = decoderBlocks(
+        {
+          g: b,
+          batch: 'B',
+          time: 1,
+          rope: rotaryTable(b, op.unsqueeze(b, position, [1]), inverseFrequencies(c.rope, c.headDim), 'B'),
+          attend: (i, q, k, v) => {
+            const a = stepAttention(
+              b,
+              q,
+              k,
+              v,
+              caches[i],
+              { k: grown[2 * i], v: grown[2 * i + 1] },
+              fixedMasks.get(c.windows[i])!,
+              grownMasks.get(c.windows[i]) ?? null,
+              s.layout,
+            )
+            newCaches.push(a.keys, a.values)
+            return a.output
+          },
+        },
+        c,
+        s.weights,
+        fed,
+      )
+      const next = finalNorm(b, c, s.weights, y)
+      const step = advance(b, s, rolling, next, op.addScalarInt(b, iteration, 1), finished)
+      return {
+        condition: anyLeft(b, step.finished),
+        states: [step.fed, step.finished, ...newCaches],
+        stacked: [next, step.fed, step.tokens],
+      }
+    },
+    'l',
+    [undefined, undefined, ...caches.flatMap(() => [grownShape, grownShape])],
+  )
+  const join = (start: Value, rest: Value) => {
+    const head = op.unsqueeze(g, start, [0])
+    return g.node('Concat', [head, rest], [{ dtype: head.dtype, shape: ['l', ...start.shape] }], { axis: { kind: 'int', value: 0 } })[0]
+  }
+  const grown = states.slice(2)
+  const cache = op.ifElse(
+    g,
+    rolling,
+    (b) => [op.zeros(b, 'float32', [2 * c.layers, 0, c.kvHeads, 0, c.headDim])],
+    (b) => {
+      const joined = caches.map(({ k, v }, i) => {
+        const along = (fixed: Value, own: Value) =>
+          b.node('Concat', [fixed, own], [{ dtype: 'float32', shape: ['B', c.kvHeads, 's', c.headDim] }], { axis: { kind: 'int', value: 2 } })[0]
+        return { k: along(k, grown[2 * i]), v: along(v, grown[2 * i + 1]) }
+      })
+      return [joinCaches(b, joined)]
+    },
+    [[2 * c.layers, 'b', c.kvHeads, 's', c.headDim]],
+  )[0]
+  return {
+    rollout_states: join(state, stacked[0]),
+    rollout_fed: join(first.fed, stacked[1]),
+    tokens: join(first.tokens, stacked[2]),
+    cache,
+  }
+}
+
+/** Masks of the fixed cache [B, 1, 1, S] and, with a window, of the grown one [1, 1, 1, t+1], by window size. */
+function stepMasks(
+  g: Graph,
+  s: Shared,
+  seen: Value,
+  keyRow: Value,
+  position: Value,
+  nextPosition: Value,
+  iteration: Value,
+): [ReadonlyMap<number, Value>, ReadonlyMap<number, Value>] {
+  const fixed = new Map<number, Value>()
+  const grown = new Map<number, Value>()
+  for (const window of s.masks.keys()) {
+    if (window === 0) {
+      fixed.set(0, seen)
+      continue
+    }
+    fixed.set(window, additiveMask(g, op.unsqueeze(g, position, [1, 2, 3]), keyRow, window))
+    const count = op.reshape(g, op.addScalarInt(g, iteration, 1), [1])
+    g.bindDim('t+1', count)
+    const own = op.add(g, op.unsqueeze(g, nextPosition, [1]), op.unsqueeze(g, op.range(g, 't+1'), [0]))
+    grown.set(window, additiveMask(g, op.unsqueeze(g, position, [1, 2, 3]), op.unsqueeze(g, own, [1, 2]), window))
+  }
+  return [fixed, grown]
+}
+
+/** State [B, H] -> what is fed next [B, H], the token it stands for, and which rows have ended. */
+function advance(g: Graph, s: Shared, rolling: Value, state: Value, index: Value, finished: Value): { fed: Value; tokens: Value; finished: Value } {
+  const { config: c, inputs } = s
+  const [fed, tokens, ended] = op.ifElse(
+    g,
+    rolling,
+    (b) => {
+      const fed = innerLink(b, s.options.linkType, inputs.link, state)
+      return [fed, op.cast(b, op.zeros(b, 'float32', ['B']), 'int64'), op.or(b, finished, finished)]
+    },
+    (b) => {
+      const draw = op.reshape(b, op.gather(b, inputs.uniforms, index), ['B', 1])
+      const token = chooseToken(b, logitsOf(b, state, headMatrix(c, s.weights)), inputs.sampler, draw)
+      const isStop = op.equal(b, op.unsqueeze(b, token, [1]), op.unsqueeze(b, inputs.stopIds, [0]))
+      const hits = op.reduceSum(b, op.cast(b, isStop, 'int64'), [1], false)
+      const stopped = op.or(b, finished, op.greater(b, hits, b.ints([0], [])))
+      return [embedTokens(b, c, s.weights, token), token, stopped]
+    },
+    [['B', c.hiddenSize], ['B'], ['B']],
+  )
+  return { fed, tokens, finished: ended }
+}
+
+function anyLeft(g: Graph, finished: Value): Value {
+  const left = op.reduceSum(g, op.cast(g, op.not(g, finished), 'int64'), [0], false)
+  return op.greater(g, left, g.ints([0], []))
+}

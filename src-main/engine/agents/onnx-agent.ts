@@ -1,0 +1,434 @@
+/** The Agent over one ONNX Runtime session: turns rows into the graph's inputs and its outputs back into rows. */
+import { totalmem } from 'node:os'
+import { openModelWeights, type WeightIndex } from '../formats/model-weights'
+import type { DecoderConfig } from '../models/config'
+import { readConfig } from '../models/families'
+import { FileWeights, type ComputeType } from '../models/weights'
+import type { InnerLinkType } from '../nn/link-types'
+import { innerParameterShapes } from '../nn/link-types'
+import { Graph } from '../onnx/graph'
+import { EngineSession, type ArrayInput, type ArrayOutput, type Device } from '../onnx/session'
+import type { Agent, InnerLinkState, Prefix, RolloutResult, Row, SamplingOptions, VjpRequest, VjpResult } from './agent'
+import { rowLength } from './agent'
+import { buildAgentGraph, task, type Task } from './agent-graph'
+import { planBatches } from './batching'
+import { CachedText, joinPasts } from './cached-text'
+import { EmbeddingRows } from './embedding-rows'
+import { rowStream } from '../nn/row-stream'
+
+export interface AgentOptions {
+  readonly device?: Device
+  readonly threads?: number
+  /** Recompute blocks in the backward pass: less memory, more time. */
+  readonly checkpointBlocks?: boolean
+  /** Places per run at most (rows x longest row); bounds activation memory. */
+  readonly maxPlaces?: number
+}
+
+/** Tokens made per run of a generation: between runs rows that have ended leave the batch and a cancel is seen. */
+const GENERATION_CHUNK = 32
+
+/** Opens a model folder in Hugging Face layout. UserErrors name what is missing or contradictory. */
+export async function openAgent(folder: string, options: AgentOptions = {}): Promise<OnnxAgent> {
+  const config = await readConfig(folder)
+  const weights = await openModelWeights(folder)
+  return new OnnxAgent(config, weights, options)
+}
+
+export function computeType(device: Device | undefined): ComputeType {
+  return device === 'cuda' ? 'float16' : 'float32'
+}
+
+type Feeds = Record<string, ArrayInput>
+
+export class OnnxAgent implements Agent {
+  readonly hiddenSize: number
+  readonly vocabSize: number
+  readonly parameterCount: number
+  private session: EngineSession | null = null
+  private linkType: InnerLinkType = 'ln_res_adapter'
+  /** Seconds that making the session took; 0 before the first use. */
+  sessionSeconds = 0
+
+  constructor(
+    readonly config: DecoderConfig,
+    private readonly weights: WeightIndex,
+    private readonly options: AgentOptions,
+  ) {
+    this.hiddenSize = config.hiddenSize
+    this.vocabSize = config.vocabSize
+    this.parameterCount = [...weights.tensors.values()].reduce((n, t) => n + t.shape.reduce((a, b) => a * b, 1), 0)
+    // checks names, shapes and dtypes of all weights now rather than at the first run
+    this.buildGraph(this.linkType)
+  }
+
+  private buildGraph(linkType: InnerLinkType): Graph {
+    const root = new Graph('agent')
+    const source = new FileWeights(root, this.weights, computeType(this.options.device))
+    buildAgentGraph(root, this.config, source, { linkType, checkpointBlocks: this.options.checkpointBlocks })
+    return root
+  }
+
+  /** The session, made for this link type (the type is part of the graph, the parameters are not). */
+  private async ready(linkType: InnerLinkType): Promise<EngineSession> {
+    if (this.session && this.linkType === linkType) return this.session
+    await this.dispose()
+    this.linkType = linkType
+    this.session = await EngineSession.open(this.buildGraph(linkType), this.options)
+    this.sessionSeconds = this.session.creationSeconds
+    return this.session
+  }
+
+  async dispose(): Promise<void> {
+    const session = this.session
+    this.session = null
+    await session?.dispose()
+  }
+
+  private get limits() {
+    return { maxPlaces: this.options.maxPlaces ?? defaultMaxPlaces(this.config), maxPadding: 0.25 }
+  }
+
+  /** Runs one task over rows in batches; `extra` gives what the task needs for the rows of a batch. */
+  private async run(
+    which: Task,
+    rows: readonly Row[],
+    outputs: readonly string[],
+    extra: (batch: readonly number[], layout: BatchLayout) => Partial<Feeds>,
+    take: (batch: readonly number[], results: Record<string, ArrayOutput>, layout: BatchLayout) => void,
+    link?: InnerLinkState,
+  ): Promise<void> {
+    const session = await this.ready(link?.type ?? this.linkType)
+    for (const batch of planBatches(rows.map((r) => rowLength(r)), this.limits)) {
+      const layout = layOut(batch.map((i) => rows[i]), this.config)
+      const feeds = { ...this.defaults(batch.length, link), ...layout.feeds, ...extra(batch, layout), task: scalar(which) } as Feeds
+      take(batch, await session.run(feeds, outputs), layout)
+    }
+  }
+
+  /** Inputs that a task does not use, empty. */
+  private defaults(batch: number, link?: InnerLinkState): Feeds {
+    const h = this.hiddenSize
+    return {
+      places: { data: new BigInt64Array(0), shape: [0] },
+      cotangents: { data: new Float32Array(0), shape: [0, h] },
+      target_places: { data: new BigInt64Array(0), shape: [0] },
+      target_ids: { data: new BigInt64Array(0), shape: [0] },
+      target_weights: { data: new Float32Array(0), shape: [0] },
+      steps: scalar(1),
+      uniforms: { data: new Float32Array(batch), shape: [1, batch, 1] },
+      stop_ids: { data: new BigInt64Array(0), shape: [0] },
+      sample: { data: Uint8Array.of(0), shape: [] },
+      temperature: float32(1),
+      top_p: float32(1),
+      min_p: float32(0),
+      top_k: { data: BigInt64Array.of(BigInt(this.vocabSize)), shape: [1] },
+      ...Object.fromEntries(
+        innerParameterShapes(this.linkType, h).map((p) => [
+          `link.${p.name}`,
+          { data: link ? parameter(link, p.name) : new Float32Array(p.shape.reduce((a, b) => a * b, 1)), shape: p.shape },
+        ]),
+      ),
+    }
+  }
+
+  async embed(ids: readonly number[]): Promise<Float32Array> {
+    return this.embeddings.rows(ids)
+  }
+
+  private readonly embeddings = new EmbeddingRows(() => this.weights, () => this.config)
+
+  async encodePrefixes(texts: readonly (readonly number[])[]): Promise<Prefix[]> {
+    const rows = texts.map((ids): Row => ({ segments: [{ kind: 'tokens', ids }] }))
+    return (await this.cacheRows(rows)) as Prefix[]
+  }
+
+  private async cacheRows(rows: readonly Row[]): Promise<CachedText[]> {
+    const out: CachedText[] = new Array(rows.length)
+    await this.run(task.prefix, rows, ['cache'], () => ({}), (batch, results, layout) => {
+      batch.forEach((i, b) => (out[i] = CachedText.fromBatch(results.cache, b, layout.past.lengths[b], layout.past.places, layout.lengths[b], 0)))
+    })
+    return out
+  }
+
+  async states(rows: readonly Row[], positions: readonly (readonly number[])[]): Promise<Float32Array[]> {
+    return this.atPlaces(task.states, 'states', rows, positions, this.hiddenSize)
+  }
+
+  async logits(rows: readonly Row[], positions: readonly (readonly number[])[]): Promise<Float32Array[]> {
+    return this.atPlaces(task.logits, 'logits', rows, positions, this.vocabSize)
+  }
+
+  private async atPlaces(
+    which: Task,
+    output: string,
+    rows: readonly Row[],
+    positions: readonly (readonly number[])[],
+    width: number,
+  ): Promise<Float32Array[]> {
+    const out: Float32Array[] = new Array(rows.length)
+    await this.run(
+      which,
+      rows,
+      [output],
+      (batch, layout) => ({ places: layout.places(batch.map((i) => positions[i])) }),
+      (batch, results) => cut(results[output].data as Float32Array, batch, (i) => positions[i].length * width, out),
+    )
+    return out
+  }
+
+  async crossEntropy(rows: readonly Row[], targets: NonNullable<VjpRequest['targets']>): Promise<Float32Array> {
+    const out = new Float32Array(rows.length)
+    await this.run(
+      task.loss,
+      rows,
+      ['losses'],
+      (batch, layout) => layout.targets(batch.map((i) => targets[i])),
+      (batch, results) => meanLosses(results.losses.data as Float32Array, batch, targets, out),
+    )
+    return out
+  }
+
+  async vjp(rows: readonly Row[], request: VjpRequest): Promise<VjpResult> {
+    const h = this.hiddenSize
+    const { positions, cotangents, targets, lossWeights } = request
+    const states: Float32Array[] = new Array(rows.length)
+    const losses = new Float32Array(rows.length)
+    const gradients: Float32Array[][] = new Array(rows.length)
+    await this.run(
+      task.vjp,
+      rows,
+      ['states', 'losses', 'gradient'],
+      (batch, layout) => ({
+        places: layout.places(batch.map((i) => positions[i])),
+        cotangents: {
+          data: join(batch.map((i) => cotangents?.[i] ?? new Float32Array(positions[i].length * h))),
+          shape: [batch.reduce((n, i) => n + positions[i].length, 0), h],
+        },
+        ...(targets ? layout.targets(batch.map((i) => targets[i]), batch.map((i) => lossWeights?.[i] ?? 1)) : {}),
+      }),
+      (batch, results) => {
+        cut(results.states.data as Float32Array, batch, (i) => positions[i].length * h, states)
+        if (targets) meanLosses(results.losses.data as Float32Array, batch, targets, losses)
+        let at = 0
+        for (const i of batch) {
+          gradients[i] = rows[i].segments.flatMap((s) => {
+            if (s.kind !== 'latents') return []
+            const part = (results.gradient.data as Float32Array).slice(at, at + s.count * h)
+            at += s.count * h
+            return [part]
+          })
+        }
+      },
+    )
+    return { states, losses, gradients }
+  }
+
+  async rollout(rows: readonly Row[], link: InnerLinkState, steps: number): Promise<RolloutResult> {
+    if (!Number.isInteger(steps) || steps < 1) throw new RangeError(`a rollout needs at least one step, not ${steps}`)
+    const h = this.hiddenSize
+    const states: Float32Array[] = new Array(rows.length)
+    const fed: Float32Array[] = new Array(rows.length)
+    await this.run(
+      task.rollout,
+      rows,
+      ['rollout_states', 'rollout_fed'],
+      () => ({ steps: scalar(steps) }),
+      (batch, results) => {
+        // [L, B, H] -> per row [L, H]
+        const pick = (data: Float32Array, b: number) => {
+          const out = new Float32Array(steps * h)
+          for (let t = 0; t < steps; t++) out.set(data.subarray((t * batch.length + b) * h, (t * batch.length + b + 1) * h), t * h)
+          return out
+        }
+        batch.forEach((i, b) => {
+          states[i] = pick(results.rollout_states.data as Float32Array, b)
+          fed[i] = pick(results.rollout_fed.data as Float32Array, b)
+        })
+      },
+      link,
+    )
+    return { states, fed }
+  }
+
+  async generate(rows: readonly Row[], options: SamplingOptions): Promise<number[][]> {
+    const done: number[][] = rows.map(() => [])
+    const stop = new Set(options.stopIds)
+    const streams = rows.map((_, i) => rowStream(...(options.streams?.[i] ?? ([0, i, 0] as const))))
+    let active = rows.map((row, i) => ({ i, row }))
+    while (active.length && options.maxNewTokens > 0) {
+      options.signal?.throwIfAborted()
+      const made = done[active[0].i].length
+      const steps = Math.min(GENERATION_CHUNK, options.maxNewTokens - made)
+      const draws = active.map(({ i }) => (options.sample ? Float32Array.from({ length: steps }, () => streams[i].next()) : new Float32Array(steps)))
+      const next: typeof active = []
+      const fresh: number[][] = rows.map(() => [])
+      await this.run(
+        task.generate,
+        active.map((a) => a.row),
+        ['tokens', 'cache'],
+        (batch) => ({
+          steps: scalar(steps),
+          uniforms: { data: interleave(batch.map((k) => draws[k]), steps), shape: [steps, batch.length, 1] },
+          stop_ids: { data: bigints(options.stopIds), shape: [options.stopIds.length] },
+          sample: { data: Uint8Array.of(options.sample ? 1 : 0), shape: [] },
+          temperature: float32(options.temperature),
+          top_p: float32(options.topP >= 1 ? Infinity : options.topP),
+          min_p: float32(options.minP),
+          top_k: { data: BigInt64Array.of(BigInt(options.topK > 0 ? Math.min(options.topK, this.vocabSize) : this.vocabSize)), shape: [1] },
+        }),
+        (batch, results, layout) => {
+          const tokens = results.tokens.data as BigInt64Array
+          const count = tokens.length / batch.length
+          batch.forEach((k, b) => {
+            const { i } = active[k]
+            for (let t = 0; t < count; t++) {
+              const id = Number(tokens[t * batch.length + b])
+              fresh[i].push(id)
+              if (stop.has(id)) break
+            }
+            done[i].push(...fresh[i])
+            const last = done[i].at(-1)!
+            if (stop.has(last) || done[i].length >= options.maxNewTokens) return
+            const cache = CachedText.fromBatch(results.cache, b, layout.past.lengths[b], layout.past.places, layout.lengths[b], count - 1)
+            next.push({ i, row: { prefix: cache, segments: [{ kind: 'tokens', ids: [last] }] } })
+          })
+        },
+      )
+      options.onTokens?.(fresh)
+      active = next.sort((a, b) => a.i - b.i)
+    }
+    return done
+  }
+}
+
+// ---------------------------------------------------------------- rows to inputs
+
+interface BatchLayout {
+  readonly feeds: Feeds
+  readonly lengths: readonly number[]
+  readonly past: { readonly lengths: readonly number[]; readonly places: number }
+  places(positions: readonly (readonly number[])[]): ArrayInput
+  targets(targets: NonNullable<VjpRequest['targets']>, weights?: readonly number[]): Feeds
+}
+
+/** Rows side by side, padded on the right with id 0; latents are laid over their places. */
+function layOut(rows: readonly Row[], config: DecoderConfig): BatchLayout {
+  const h = config.hiddenSize
+  const lengths = rows.map((r) => rowLength(r))
+  if (lengths.some((n) => n < 1)) throw new RangeError('a row needs at least one place')
+  const time = Math.max(...lengths)
+  const ids = new BigInt64Array(rows.length * time)
+  const places: number[] = []
+  const vectors: Float32Array[] = []
+  rows.forEach((row, b) => {
+    let at = b * time
+    for (const s of row.segments) {
+      if (s.kind === 'tokens') for (const id of s.ids) ids[at++] = BigInt(checkedId(id, config.vocabSize))
+      else {
+        if (s.values.length !== s.count * h) throw new RangeError(`a slot holds ${s.values.length} numbers, not ${s.count} x ${h}`)
+        vectors.push(s.values)
+        for (let j = 0; j < s.count; j++) places.push(at++)
+      }
+    }
+  })
+  const past = joinPasts(
+    rows.map((r) => (r.prefix as CachedText | undefined) ?? null),
+    config,
+  )
+  const flat = (positions: readonly (readonly number[])[]) =>
+    positions.flatMap((list, b) =>
+      list.map((p) => {
+        if (!(p >= 0 && p < lengths[b])) throw new RangeError(`position ${p} is outside a row of ${lengths[b]} places`)
+        return b * time + p
+      }),
+    )
+  const places1d = (list: readonly number[]): ArrayInput => ({ data: bigints(list), shape: [list.length] })
+  return {
+    lengths,
+    past,
+    feeds: {
+      ids: { data: ids, shape: [rows.length, time] },
+      lengths: places1d(lengths),
+      latents: { data: join(vectors), shape: [places.length, h] },
+      latent_places: places1d(places),
+      past: { data: past.data, shape: [2 * config.layers, rows.length, config.kvHeads, past.places, config.headDim] },
+      past_lengths: places1d(past.lengths),
+    },
+    places: (positions) => places1d(flat(positions)),
+    targets: (targets, weights) => ({
+      target_places: places1d(flat(targets.map((t) => t.positions))),
+      target_ids: places1d(targets.flatMap((t) => [...t.ids])),
+      target_weights: {
+        data: Float32Array.from(targets.flatMap((t, b) => t.ids.map(() => (weights?.[b] ?? 1) / Math.max(1, t.ids.length)))),
+        shape: [targets.reduce((n, t) => n + t.ids.length, 0)],
+      },
+    }),
+  }
+}
+
+function checkedId(id: number, vocabSize: number): number {
+  if (!Number.isInteger(id) || id < 0 || id >= vocabSize) throw new RangeError(`token id ${id} is outside the vocabulary of ${vocabSize}`)
+  return id
+}
+
+const scalar = (n: number): ArrayInput => ({ data: BigInt64Array.of(BigInt(n)), shape: [] })
+const float32 = (x: number): ArrayInput => ({ data: Float32Array.of(x), shape: [] })
+
+function bigints(list: readonly number[]): BigInt64Array {
+  const out = new BigInt64Array(list.length)
+  for (let i = 0; i < list.length; i++) out[i] = BigInt(list[i])
+  return out
+}
+
+function join(parts: readonly Float32Array[]): Float32Array {
+  if (parts.length === 1) return parts[0]
+  const out = new Float32Array(parts.reduce((n, p) => n + p.length, 0))
+  let at = 0
+  for (const p of parts) {
+    out.set(p, at)
+    at += p.length
+  }
+  return out
+}
+
+/** Per-row draws [n] each -> [n, B]. */
+function interleave(rows: readonly Float32Array[], n: number): Float32Array {
+  const out = new Float32Array(n * rows.length)
+  rows.forEach((row, b) => {
+    for (let t = 0; t < n; t++) out[t * rows.length + b] = row[t]
+  })
+  return out
+}
+
+function parameter(link: InnerLinkState, name: string): Float32Array {
+  const p = link.parameters[name]
+  if (!p) throw new RangeError(`the inner link of type ${link.type} lacks its parameter ${name}`)
+  return p
+}
+
+/** Consecutive stretches of `data`, one per row of the batch, into `out` at the row's own index. */
+function cut(data: Float32Array, batch: readonly number[], size: (i: number) => number, out: Float32Array[]): void {
+  let at = 0
+  for (const i of batch) {
+    out[i] = data.slice(at, at + size(i))
+    at += size(i)
+  }
+}
+
+function meanLosses(data: Float32Array, batch: readonly number[], targets: NonNullable<VjpRequest['targets']>, out: Float32Array): void {
+  let at = 0
+  for (const i of batch) {
+    const n = targets[i].ids.length
+    let sum = 0
+    for (let k = 0; k < n; k++) sum += data[at + k]
+    out[i] = n ? sum / n : 0
+    at += n
+  }
+}
+
+/** Places whose activations fit comfortably: a tenth of memory at about 24 floats per hidden unit and place. */
+function defaultMaxPlaces(c: DecoderConfig): number {
+  const perPlace = 4 * (8 * c.hiddenSize + 4 * c.intermediateSize + 2 * c.layers * c.kvHeads * c.headDim)
+  return Math.max(1024, Math.floor((totalmem() * 0.1) / perPlace))
+}

@@ -1,0 +1,74 @@
+/**
+ * What a decoder is built from: the numbers of config.json after defaults and old spellings are resolved.
+ * One `DecoderConfig` serves every family; a family file says how its config.json becomes one.
+ */
+
+export type RopeParameters =
+  | { readonly type: 'default'; readonly theta: number }
+  | { readonly type: 'linear'; readonly theta: number; readonly factor: number }
+  | {
+      readonly type: 'llama3'
+      readonly theta: number
+      readonly factor: number
+      readonly lowFreqFactor: number
+      readonly highFreqFactor: number
+      readonly originalMaxPositions: number
+    }
+
+export interface DecoderConfig {
+  readonly family: string
+  readonly vocabSize: number
+  readonly hiddenSize: number
+  readonly intermediateSize: number
+  readonly layers: number
+  readonly heads: number
+  readonly kvHeads: number
+  readonly headDim: number
+  readonly normEpsilon: number
+  /** Bias of the query, key and value projections. */
+  readonly qkvBias: boolean
+  /** Bias of the attention's output projection. */
+  readonly outputBias: boolean
+  readonly mlpBias: boolean
+  /** RMSNorm of each query and key head before rotation. */
+  readonly qkNorm: boolean
+  /** Per layer: how many places back (itself included) a place sees; 0 = all. */
+  readonly windows: readonly number[]
+  readonly rope: RopeParameters
+  /** The output head is the embedding matrix. */
+  readonly tiedEmbeddings: boolean
+  readonly maxPositions: number
+  readonly bosTokenId: number | null
+  readonly eosTokenIds: readonly number[]
+  readonly padTokenId: number | null
+}
+
+/** Inverse frequencies of the rotary embedding, [headDim / 2], with float32 rounding where torch rounds. */
+export function inverseFrequencies(rope: RopeParameters, headDim: number): number[] {
+  const f = Math.fround
+  const base = Array.from({ length: headDim / 2 }, (_, i) => f(1 / f(Math.pow(rope.theta, f((2 * i) / headDim)))))
+  switch (rope.type) {
+    case 'default':
+      return base
+    case 'linear':
+      return base.map((x) => f(x / rope.factor))
+    case 'llama3':
+      return base.map((x) => llama3Frequency(x, rope))
+    default: {
+      const never: never = rope
+      return never
+    }
+  }
+}
+
+/** Long wavelengths are divided by the factor, short ones kept, those between blended. */
+function llama3Frequency(x: number, rope: Extract<RopeParameters, { type: 'llama3' }>): number {
+  const f = Math.fround
+  const wavelength = (2 * Math.PI) / x
+  const longest = rope.originalMaxPositions / rope.lowFreqFactor
+  const shortest = rope.originalMaxPositions / rope.highFreqFactor
+  if (wavelength > longest) return f(x / rope.factor)
+  if (wavelength < shortest) return x
+  const smooth = (rope.originalMaxPositions / wavelength - rope.lowFreqFactor) / (rope.highFreqFactor - rope.lowFreqFactor)
+  return f(f((1 - smooth) * f(x / rope.factor)) + f(smooth * x))
+}

@@ -1,0 +1,63 @@
+/** The registry of model families: config.json's model_type -> how to read the rest. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { UserError } from '../errors'
+import type { DecoderConfig } from './config'
+import { llamaConfig } from './llama'
+import { mistralConfig } from './mistral'
+import { qwen2Config } from './qwen2'
+import { qwen3Config } from './qwen3'
+import type { RawConfig } from './raw-config'
+
+/** To add a family: one file that turns its config.json into a DecoderConfig, one line here. */
+export const families: Readonly<Record<string, (raw: RawConfig) => DecoderConfig>> = {
+  llama: llamaConfig,
+  mistral: mistralConfig,
+  qwen2: qwen2Config,
+  qwen3: qwen3Config,
+}
+
+/** Resolves the content of a config.json; UserErrors name what is not supported. */
+export function resolveConfig(raw: RawConfig): DecoderConfig {
+  const type = raw.model_type
+  const family = typeof type === 'string' && Object.hasOwn(families, type) ? families[type] : undefined
+  if (!family) {
+    throw new UserError({
+      what: type === undefined ? 'The config.json names no model type.' : `Models of type "${String(type)}" are not supported.`,
+      why: `Supported types are ${Object.keys(families).join(', ')}.`,
+      next: 'Choose a model of one of these types.',
+    })
+  }
+  return family(raw)
+}
+
+/** Reads and resolves <folder>/config.json. */
+export async function readConfig(folder: string): Promise<DecoderConfig> {
+  const path = join(folder, 'config.json')
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (cause) {
+    throw new UserError(
+      {
+        what: 'The model folder cannot be read.',
+        why: `${path} ${(cause as NodeJS.ErrnoException).code === 'ENOENT' ? 'does not exist' : 'cannot be opened'}.`,
+        next: 'Choose a folder that holds a model in Hugging Face layout (config.json, *.safetensors, tokenizer.json).',
+      },
+      { cause },
+    )
+  }
+  let raw: unknown
+  try {
+    raw = JSON.parse(text)
+  } catch (cause) {
+    throw new UserError(
+      { what: 'The model folder cannot be read.', why: `${path} is not valid JSON: ${(cause as Error).message}.`, next: 'Get the file again.' },
+      { cause },
+    )
+  }
+  if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) {
+    throw new UserError({ what: 'The model folder cannot be read.', why: `${path} is not a JSON object.`, next: 'Get the file again.' })
+  }
+  return resolveConfig(raw as RawConfig)
+}

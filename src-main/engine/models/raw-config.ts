@@ -1,0 +1,121 @@
+/** Reading config.json: typed access to its fields with a family's defaults, and errors that name the field. */
+import { UserError } from '../errors'
+import type { RopeParameters } from './config'
+
+export type RawConfig = Readonly<Record<string, unknown>>
+
+function wrong(field: string, value: unknown, wanted: string): UserError {
+  return new UserError({
+    what: "The model's config.json cannot be used.",
+    why: `Its field "${field}" is ${JSON.stringify(value)}, but ${wanted} is needed.`,
+    next: 'Get the file again from where the model was published.',
+  })
+}
+
+/** A positive whole number; null or absent gives the default. */
+export function count(raw: RawConfig, field: string, fallback: number): number {
+  const v = raw[field] ?? fallback
+  if (typeof v !== 'number' || !Number.isInteger(v) || v < 1 || v > 1e9) throw wrong(field, v, 'a positive whole number')
+  return v
+}
+
+export function real(raw: RawConfig, field: string, fallback: number): number {
+  const v = raw[field] ?? fallback
+  if (typeof v !== 'number' || !Number.isFinite(v)) throw wrong(field, v, 'a number')
+  return v
+}
+
+export function flag(raw: RawConfig, field: string, fallback: boolean): boolean {
+  const v = raw[field] ?? fallback
+  if (typeof v !== 'boolean') throw wrong(field, v, 'true or false')
+  return v
+}
+
+/** A token id or null; a field that is absent (not null) gives the default. */
+export function tokenId(raw: RawConfig, field: string, fallback: number | null): number | null {
+  const v = field in raw ? raw[field] : fallback
+  if (v === null) return null
+  const one = Array.isArray(v) ? v[0] : v
+  if (typeof one !== 'number' || !Number.isInteger(one)) throw wrong(field, v, 'a token id')
+  return one
+}
+
+export function tokenIds(raw: RawConfig, field: string, fallback: number | null): number[] {
+  const v = field in raw ? raw[field] : fallback
+  if (v === null) return []
+  const list = Array.isArray(v) ? v : [v]
+  if (!list.every((x) => Number.isInteger(x))) throw wrong(field, v, 'token ids')
+  return list as number[]
+}
+
+/** Only the activation that the family's blocks compute. */
+export function requireActivation(raw: RawConfig, field: string, wanted: string): void {
+  const v = raw[field] ?? wanted
+  if (v !== wanted) {
+    throw new UserError({
+      what: `The model's activation "${String(v)}" is not supported.`,
+      why: `For this family the engine computes ${wanted}.`,
+      next: 'Choose another model.',
+    })
+  }
+}
+
+/** Width of a head: stated, or hidden size over heads. */
+export function headDim(raw: RawConfig, hiddenSize: number, heads: number, fallback: number | null = null): number {
+  const v = raw.head_dim ?? fallback ?? hiddenSize / heads
+  if (typeof v !== 'number' || !Number.isInteger(v) || v < 2 || v % 2 !== 0) throw wrong('head_dim', v, 'an even whole number')
+  return v
+}
+
+export const ropeTypes = ['default', 'linear', 'llama3'] as const
+
+/** Rope settings in the new form (rope_parameters) or the old one (rope_theta, rope_scaling; `type` for `rope_type`). */
+export function rope(raw: RawConfig, defaultTheta: number): RopeParameters {
+  const given = (raw.rope_parameters ?? raw.rope_scaling ?? {}) as RawConfig
+  const theta = real({ rope_theta: given.rope_theta ?? raw.rope_theta }, 'rope_theta', defaultTheta)
+  const type = given.rope_type ?? given.type ?? 'default'
+  switch (type) {
+    case 'default':
+      return { type: 'default', theta }
+    case 'linear':
+      return { type: 'linear', theta, factor: stated(given, 'factor') }
+    case 'llama3':
+      return {
+        type: 'llama3',
+        theta,
+        factor: stated(given, 'factor'),
+        lowFreqFactor: stated(given, 'low_freq_factor'),
+        highFreqFactor: stated(given, 'high_freq_factor'),
+        originalMaxPositions: stated(given, 'original_max_position_embeddings'),
+      }
+    default:
+      throw new UserError({
+        what: `The model's rope type "${String(type)}" is not supported.`,
+        why: `Supported types are ${ropeTypes.join(', ')}.`,
+        next: 'Choose another model.',
+      })
+  }
+}
+
+function stated(raw: RawConfig, field: string): number {
+  const v = raw[field]
+  if (typeof v !== 'number' || !Number.isFinite(v) || v <= 0) throw wrong(`rope ${field}`, v, 'a positive number')
+  return v
+}
+
+/** Heads must divide evenly among key-value heads. */
+export function checkHeads(heads: number, kvHeads: number): void {
+  if (heads % kvHeads !== 0) throw wrong('num_key_value_heads', kvHeads, `a divisor of the ${heads} attention heads`)
+}
+
+/** Windows by layer as qwen2 and qwen3 define them: layers from max_window_layers on, when switched on at all. */
+export function layerWindows(raw: RawConfig, layers: number, defaultMaxWindowLayers: number): number[] {
+  const on = flag(raw, 'use_sliding_window', false)
+  const size = raw.sliding_window === null ? 0 : count(raw, 'sliding_window', 4096)
+  if (!on || size === 0) return new Array<number>(layers).fill(0)
+  const types = raw.layer_types
+  const first = real(raw, 'max_window_layers', defaultMaxWindowLayers)
+  return Array.from({ length: layers }, (_, i) =>
+    (Array.isArray(types) ? types[i] === 'sliding_attention' : i >= first) ? size : 0,
+  )
+}
