@@ -1,0 +1,126 @@
+/**
+ * A whole system at inference: every agent rolls out latents in turn, round after round, until the last agent's last
+ * prompt stands ready for its text. Walks any style; rows of all questions given go through each stage together.
+ */
+import type { Row } from '../agents/agent'
+import { concatRows, splitRows } from '../nn/rows'
+import { type Pieces, PrefixPool, type SlotFill, buildRow } from '../styles/stage-text'
+import { type Team, teamLink } from '../styles/team'
+
+/** The prompts of one question: `prompt(agent, round)`, round from 0. Stages of round 0 of first agents have no slot. */
+export interface QuestionPrompts {
+  prompt(agent: number, round: number): Pieces
+}
+
+/** What one agent did for one question. */
+export interface ThoughtStage {
+  readonly question: number
+  readonly agent: number
+  /** From 0. */
+  readonly round: number
+  /** Positions in each slot of its prompt, and the agent whose latents they are. */
+  readonly slots: readonly { readonly length: number; readonly from: number; readonly link: string }[]
+  /** Raw states after the final norm [L, H]; null for the stage that writes the text. */
+  readonly states: Float32Array | null
+  /** What stood in its slots, [length, H] each. */
+  readonly fills: readonly SlotFill[]
+}
+
+export interface ThinkOptions {
+  readonly rounds: number
+  /** 0: nothing is thought, every slot stays empty. */
+  readonly latentSteps: number
+  /** Called as each stage is done. */
+  readonly onStage?: (stage: ThoughtStage) => void
+  /** Throws to stop between two stages. */
+  readonly checkpoint?: () => void | Promise<void>
+}
+
+interface Thought {
+  readonly agent: number
+  /** Inner-link images of all questions' states, one after the other. */
+  readonly image: Float32Array
+}
+
+interface Slot {
+  readonly link: string
+  readonly from: number
+  /** Per question. */
+  readonly fills: readonly SlotFill[]
+}
+
+/** The last agent's rows, each ending where its text begins. They may use `prefixes`, which the caller disposes when done. */
+export async function think(team: Team, questions: readonly QuestionPrompts[], options: ThinkOptions, prefixes: PrefixPool): Promise<Row[]> {
+  const { style } = team
+  let feedback = new Map<number, Slot>()
+  for (let round = 0; ; round++) {
+    const thoughts = new Map<number, Thought>()
+    const isLastRound = round === options.rounds - 1
+    for (const agent of style.first) {
+      const slot = feedback.get(agent)
+      thoughts.set(agent, await rollOut(agent, round, slot ? [slot] : []))
+    }
+    for (const { agent, sources } of style.chain) {
+      const slots: Slot[] = []
+      for (const source of sources) slots.push(await cross(mustGet(thoughts, source), agent))
+      if (agent === style.last && isLastRound) return answerRows(agent, round, slots)
+      thoughts.set(agent, await rollOut(agent, round, slots))
+    }
+    feedback = new Map()
+    for (const agent of style.first) feedback.set(agent, await cross(mustGet(thoughts, style.last), agent))
+  }
+
+  async function rows(agent: number, round: number, slots: readonly Slot[]): Promise<Row[]> {
+    await options.checkpoint?.()
+    const pieces = questions.map((q) => q.prompt(agent, round))
+    const member = team.members[agent].agent
+    await prefixes.prepare(member, pieces)
+    return pieces.map((p, k) => {
+      const fills = slots.map((s) => s.fills[k])
+      return buildRow(p, fills, [], { prefix: prefixes.find(member, p) }).row
+    })
+  }
+
+  function report(agent: number, round: number, slots: readonly Slot[], states: readonly Float32Array[] | null): void {
+    questions.forEach((_, question) =>
+      options.onStage?.({
+        question,
+        agent,
+        round,
+        slots: slots.map((s) => ({ length: s.fills[question].count, from: s.from, link: s.link })),
+        states: states && states[question],
+        fills: slots.map((s) => s.fills[question]),
+      }),
+    )
+  }
+
+  async function rollOut(agent: number, round: number, slots: readonly Slot[]): Promise<Thought> {
+    const member = team.members[agent]
+    if (options.latentSteps === 0) {
+      report(agent, round, slots, questions.map(() => new Float32Array(0)))
+      return { agent, image: new Float32Array(0) }
+    }
+    const { states, fed } = await member.agent.rollout(await rows(agent, round, slots), member.inner, options.latentSteps)
+    report(agent, round, slots, states)
+    return { agent, image: concatRows(fed) }
+  }
+
+  async function cross(from: Thought, to: number): Promise<Slot> {
+    const link = teamLink(team, from.agent, to)
+    const values = await link.graph.forward(link.parameters, from.image)
+    const parts = splitRows(values, questions.map(() => options.latentSteps), team.members[to].agent.hiddenSize)
+    return { link: link.key, from: from.agent, fills: parts.map((v) => ({ values: v, count: options.latentSteps })) }
+  }
+
+  async function answerRows(agent: number, round: number, slots: readonly Slot[]): Promise<Row[]> {
+    const made = await rows(agent, round, slots)
+    report(agent, round, slots, null)
+    return made
+  }
+}
+
+function mustGet(map: ReadonlyMap<number, Thought>, agent: number): Thought {
+  const thought = map.get(agent)
+  if (!thought) throw new Error(`agent ${agent} is read before it has thought`)
+  return thought
+}
