@@ -101,6 +101,12 @@ function rows<T>(file: string): (T & { line: number })[] {
   return lines.map((l, i) => ({ ...(JSON.parse(l) as T), line: i + 1 }))
 }
 
+/** Numbers below 2^23 in a fixed order. */
+function lcg(seed: number): () => number {
+  let state = seed
+  return () => (state = (Math.imul(state, 1103515245) + 12345) & 0x7fffffff) >>> 8
+}
+
 /** What differs, as text for the report; every test expects an empty list. */
 class Differences {
   readonly list: string[] = []
@@ -281,6 +287,34 @@ describe.each(tokenizerNames)('%s', (name) => {
     }
     expect(differences.list).toEqual([])
     expect(of(all.stream)).toHaveLength(35)
+  })
+
+  it('streams random ids as the rule says', async () => {
+    const random = lcg(7)
+    const bytes = Array.from({ length: 256 }, (_, b) => `<0x${b.toString(16).toUpperCase().padStart(2, '0')}>`)
+    const byteIds = bytes.map((token) => tokenizer.tokenToId(token)).filter((id) => id !== null)
+    const special = Object.values(source.special_tokens).filter((id) => id !== undefined)
+    for (const skipSpecial of [false, true])
+      for (let round = 0; round < 6; round++) {
+        const ids = Array.from({ length: 60 }, () => {
+          const kind = random() % 10
+          if (kind === 0) return special[random() % special.length]
+          // Runs of bytes, broken ones mostly, where the tokenizer falls back on them.
+          if (kind < 5 && byteIds.length > 0) return byteIds[random() % 256]
+          return random() % (source.vocab_size_with_added + 3)
+        })
+        const stream = createStreamDecoder(tokenizer, { skipSpecial })
+        let shown = ''
+        let last = ''
+        for (let k = 1; k <= ids.length; k++) {
+          last = await tokenizer.decode(ids.slice(0, k), { skipSpecial })
+          const safe = last.replace(/\ufffd+$/, '')
+          const wanted = safe.length > shown.length ? safe.slice(shown.length) : ''
+          if (wanted !== '') shown = safe
+          expect(await stream.push([ids[k - 1]]), `round ${round}, token ${k} of ${ids.join(' ')}`).toBe(wanted)
+        }
+        expect(await stream.flush()).toBe(last.startsWith(shown) ? last.slice(shown.length) : '')
+      }
   })
 
   if (source.has_chat_template)

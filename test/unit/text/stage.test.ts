@@ -1,0 +1,154 @@
+import { describe, expect, it } from 'vitest'
+import { UserError } from '../../../src-main/engine/errors'
+import { loadModelText } from '../../../src-main/engine/text/model-text'
+import { cutAtMarkers, markersFor, type PromptPart } from '../../../src-main/engine/text/slots'
+import { fillSlots, layOut, renderStage, type StageOptions } from '../../../src-main/engine/text/stage'
+import { tinyModel } from './tiny-model'
+
+const text = (t: string): PromptPart => ({ kind: 'text', text: t })
+const slot = (name: string): PromptPart => ({ kind: 'slot', name })
+const corrected: StageOptions = { mode: 'corrected' }
+const bytes = (t: string) => [...Buffer.from(t)]
+const [BOS, EOS, USER, BOT, SYS, THINK] = [256, 257, 259, 260, 261, 262]
+
+describe('a stage', () => {
+  it('has a prompt to start from and the same prompt with the target', async () => {
+    const model = await loadModelText(await tinyModel())
+    const prompt = { system: 'S', user: [text('a'), slot('plan'), text('b')] }
+    const stage = await renderStage(model, prompt, 'xy', corrected)
+    expect(stage.slots).toEqual(['plan'])
+    expect(stage.prompt.texts).toEqual(['<s><sys>S<user>a', 'b<bot>'])
+    expect(stage.prompt.ids).toEqual([
+      [BOS, SYS, 83, USER, 97],
+      [98, BOT],
+    ])
+    expect(stage.full!.ids[1]).toEqual([98, BOT, 120, 121, EOS])
+    expect(stage.warnings).toEqual([])
+    const layout = layOut(stage, [3], { part: 'full' })
+    expect(layout.tokens).toEqual([BOS, SYS, 83, USER, 97, -100, -100, -100, 98, BOT, 120, 121, EOS])
+    expect(layout.promptLength).toBe(10)
+    expect(layout.targetPositions).toEqual([10, 11, 12])
+    expect(layout.predictions).toEqual({ positions: [9, 10, 11], ids: [120, 121, EOS] })
+    const start = layOut(stage, [3], { part: 'prompt' })
+    expect(start.tokens).toEqual(layout.tokens.slice(0, 10))
+    expect(start.targetPositions).toEqual([])
+  })
+
+  it('writes no system message where there is none', async () => {
+    const model = await loadModelText(await tinyModel())
+    const stage = await renderStage(model, { system: '', user: [text('a')] }, null, corrected)
+    expect(stage.prompt.texts).toEqual(['<s><user>a<bot>'])
+    expect(stage.full).toBeNull()
+    expect(() => layOut(stage, [], { part: 'full' })).toThrow(/without a target/)
+  })
+
+  it('is not misled by a question that holds marker text, private characters included', async () => {
+    const model = await loadModelText(await tinyModel())
+    const evil = `<<LATENT_PLANNER_SLOT>> ${markersFor(2, []).join(' ')}`
+    const prompt = { system: evil, user: [text(evil), slot('plan'), text(evil)] }
+    const stage = await renderStage(model, prompt, evil, corrected)
+    expect(stage.prompt.texts).toEqual([`<s><sys>${evil}<user>${evil}`, `${evil}<bot>`])
+    expect(stage.full!.ids[1]).toEqual([...bytes(evil), BOT, ...bytes(evil), EOS])
+  })
+
+  it('keeps an empty slot as a gap between two pieces', async () => {
+    const model = await loadModelText(await tinyModel())
+    const stage = await renderStage(model, { system: '', user: [slot('a'), slot('b')] }, null, corrected)
+    const layout = layOut(stage, [0, 2], { part: 'prompt' })
+    expect(layout.segments).toEqual([
+      { kind: 'tokens', ids: [BOS, USER] },
+      { kind: 'slot', slot: 1, from: 0, count: 2 },
+      { kind: 'tokens', ids: [BOT] },
+    ])
+    expect(() => layOut(stage, [1], { part: 'prompt' })).toThrow(/1 slot lengths for 2 slots/)
+  })
+
+  it('refuses a template that leaves the message out or shows it twice', async () => {
+    for (const chatTemplate of ['nothing', '{{ messages[-1].content }}{{ messages[-1].content }}']) {
+      const model = await loadModelText(await tinyModel({ chatTemplate }))
+      await expect(renderStage(model, { system: '', user: [slot('a')] }, null, corrected)).rejects.toThrow(UserError)
+    }
+  })
+
+  it('refuses a model without a chat template', async () => {
+    const model = await loadModelText(await tinyModel({ chatTemplate: null }))
+    await expect(renderStage(model, { system: '', user: [text('a')] }, null, corrected)).rejects.toThrow(
+      /no chat template/,
+    )
+  })
+
+  it('tells that the system text was moved or thinking not given', async () => {
+    const chatTemplate =
+      "{% if messages[0].role == 'system' or enable_thinking is defined %}{{ raise_exception('no system, no enable_thinking') }}{% endif %}" +
+      '{{ messages[0].content }}'
+    const model = await loadModelText(await tinyModel({ chatTemplate }))
+    const stage = await renderStage(model, { system: 'S', user: [text('a')] }, null, {
+      mode: 'corrected',
+      enableThinking: false,
+    })
+    expect(stage.prompt.texts).toEqual(['S\n\na'])
+    expect(stage.warnings).toHaveLength(2)
+  })
+})
+
+describe('a template whose generation prompt is no prefix of a finished turn', () => {
+  const chatTemplate =
+    "{% for m in messages %}{% if m.role == 'assistant' %}<bot>{{ m.content }}{{ eos_token }}{% else %}<user>{{ m.content }}{% endif %}{% endfor %}" +
+    '{% if add_generation_prompt %}<bot><think>{% endif %}'
+  const prompt = { system: '', user: [slot('plan'), text('q')] }
+
+  it('loses target tokens in reference mode', async () => {
+    const model = await loadModelText(await tinyModel({ chatTemplate }))
+    const stage = await renderStage(model, prompt, 'xy', { mode: 'reference' })
+    const layout = layOut(stage, [2], { part: 'full' })
+    expect(stage.prompt.ids[1].at(-1)).toBe(THINK)
+    expect(layout.labels.slice(-2)).toEqual([121, EOS])
+    expect(layout.targetPositions).toHaveLength(2)
+  })
+
+  it('keeps the whole target in corrected mode, and warns', async () => {
+    const model = await loadModelText(await tinyModel({ chatTemplate }))
+    const stage = await renderStage(model, prompt, 'xy', corrected)
+    const layout = layOut(stage, [2], { part: 'full' })
+    expect(layout.labels.filter((id) => id >= 0)).toEqual([120, 121, EOS])
+    expect(layout.promptLength).toBe(5)
+    expect(stage.warnings).toEqual([expect.stringContaining('the last 1 prompt tokens differ')])
+  })
+
+  it('counts only the slots before the first difference', async () => {
+    // The finished turn writes the user message with another header.
+    const odd =
+      '{% if add_generation_prompt %}<user>{{ messages[0].content }}<bot>{% else %}<sys>{{ messages[0].content }}<bot>{{ messages[1].content }}{% endif %}'
+    const model = await loadModelText(await tinyModel({ chatTemplate: odd }))
+    const layout = layOut(await renderStage(model, prompt, 'x', corrected), [2], { part: 'full' })
+    expect(layout.promptLength).toBe(0)
+    expect(layout.labels).toEqual([SYS, -100, -100, 113, BOT, 120])
+    expect(layout.predictions).toEqual({ positions: [2, 3, 4], ids: [113, BOT, 120] })
+  })
+})
+
+describe('left truncation', () => {
+  it('takes places away in order, those of slots too', async () => {
+    const model = await loadModelText(await tinyModel())
+    const stage = await renderStage(model, { system: '', user: [text('a'), slot('plan'), text('b')] }, 'x', corrected)
+    // <s> <user> a | 4 places | b <bot> x </s>
+    const layout = layOut(stage, [4], { part: 'full', maxLength: 6 })
+    expect(layout).toMatchObject({ dropped: 5, length: 6, promptLength: 4 })
+    expect(layout.segments[0]).toEqual({ kind: 'slot', slot: 0, from: 2, count: 2 })
+    const latents = Float32Array.from({ length: 8 }, (_, i) => i)
+    const filled = fillSlots(layout.segments, [latents], 2)
+    expect(filled[0]).toEqual({ kind: 'latents', values: Float32Array.of(4, 5, 6, 7), count: 2 })
+    const short = layOut(stage, [4], { part: 'full', maxLength: 1 })
+    expect(short).toMatchObject({
+      promptLength: 0,
+      tokens: [EOS],
+      labels: [EOS],
+      predictions: { positions: [], ids: [] },
+    })
+  })
+})
+
+it('markers are found in order, each after the one before', () => {
+  expect(cutAtMarkers('aXbYcX', ['X', 'Y'])).toEqual(['a', 'b', 'cX'])
+  expect(() => cutAtMarkers('aYbX', ['X', 'Y'])).toThrow('slot marker not found: Y')
+})
