@@ -1,0 +1,124 @@
+// Builds dist/ with Vite: main process, preload, engine process and command line for Node, the page for the browser.
+// Everything is built beside dist/ first and swapped in when complete, so an interrupted build leaves the old one.
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
+import { builtinModules } from 'node:module'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { svelte } from '@sveltejs/vite-plugin-svelte'
+import { build } from 'vite'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+/** Node's own modules and Electron's: never bundled. */
+const platform = ['electron', ...builtinModules, /^node:/]
+
+/** @type {(dir: string) => { name: string, source: string, config: import('vite').InlineConfig }[]} */
+const parts = (dir) => [
+  nodePart(dir, 'main', 'src-main/main.ts', 'main/main.js'),
+  nodePart(dir, 'engine process', 'src-main/jobs/engine-process.ts', 'main/engine-process.js'),
+  nodePart(dir, 'command line', 'src-main/cli.ts', 'cli.js'),
+  preloadPart(dir),
+  pagePart(dir),
+]
+
+/**
+ * One ES module per entry, packages left in node_modules (the native ones cannot be bundled, and the others gain nothing).
+ * No shared chunks: `import.meta.url` is then always that of the entry.
+ */
+function nodePart(dir, name, source, file) {
+  return {
+    name,
+    source,
+    config: {
+      ...common,
+      build: {
+        ...commonBuild,
+        ssr: path.join(root, source),
+        target: 'node20',
+        outDir: path.join(dir, path.dirname(file)),
+        sourcemap: true,
+        rolldownOptions: {
+          shimMissingExports: true,
+          external: platform,
+          output: { format: 'es', entryFileNames: path.basename(file), codeSplitting: false },
+        },
+      },
+      ssr: { target: 'node', external: true },
+    },
+  }
+}
+
+/** A sandboxed preload script may only be one CommonJS file that requires nothing but Electron. */
+function preloadPart(dir) {
+  const source = 'src-main/preload.ts'
+  return {
+    name: 'preload',
+    source,
+    config: {
+      ...common,
+      build: {
+        ...commonBuild,
+        ssr: path.join(root, source),
+        target: 'chrome130',
+        outDir: path.join(dir, 'main'),
+        sourcemap: false,
+        rolldownOptions: {
+          external: platform,
+          output: { format: 'cjs', entryFileNames: 'preload.cjs', codeSplitting: false },
+        },
+      },
+      ssr: { target: 'node', noExternal: true },
+    },
+  }
+}
+
+/** The page: relative addresses, no inlined assets and no inline script, so that a strict CSP holds. */
+function pagePart(dir) {
+  return {
+    name: 'page',
+    source: 'src-renderer/index.html',
+    config: {
+      ...common,
+      root: path.join(root, 'src-renderer'),
+      base: './',
+      plugins: [svelte({ configFile: false })],
+      build: {
+        ...commonBuild,
+        // Chromium of Electron 33, the older of the two runtimes.
+        target: 'chrome130',
+        outDir: path.join(dir, 'renderer'),
+        assetsInlineLimit: 0,
+        modulePreload: { polyfill: false },
+        chunkSizeWarningLimit: 4096,
+      },
+    },
+  }
+}
+
+const common = { root, configFile: false, envDir: false, logLevel: 'warn', publicDir: false }
+const commonBuild = { emptyOutDir: false, reportCompressedSize: false, copyPublicDir: false }
+
+/** Builds everything into `dist/`; `finish` may add to the folder. Throws Vite's error when a part fails; dist/ is then as it was. */
+export async function buildAll({ log, finish }) {
+  const fresh = path.join(root, '.cache', `dist-${process.pid}`)
+  const old = path.join(root, '.cache', `dist-old-${process.pid}`)
+  rmSync(fresh, { recursive: true, force: true })
+  mkdirSync(fresh, { recursive: true })
+  try {
+    for (const part of parts(fresh)) {
+      if (!existsSync(path.join(root, part.source))) {
+        log(`  ${part.name}: ${part.source} is not there yet, left out`)
+        continue
+      }
+      log(`  ${part.name}`)
+      await build(part.config)
+    }
+    finish(fresh)
+    const dist = path.join(root, 'dist')
+    if (existsSync(dist)) renameSync(dist, old)
+    renameSync(fresh, dist)
+  } finally {
+    rmSync(fresh, { recursive: true, force: true })
+    rmSync(old, { recursive: true, force: true })
+  }
+}

@@ -1,0 +1,105 @@
+// Runs a program (the e2e tests) in a desktop session without a desktop: a virtual display and an unlocked, throw-away key
+// store. Started inside `dbus-run-session`, which provides the session bus. Linux only.
+//   dbus-run-session -- node scripts/e2e-session.mjs PROGRAM ARGUMENTS...
+import { spawn, spawnSync } from 'node:child_process'
+import { copyFileSync, chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import os from 'node:os'
+import path from 'node:path'
+
+const home = mkdtempSync(path.join(os.tmpdir(), 'studio-session-'))
+const own = Object.fromEntries(
+  ['XDG_DATA_HOME', 'XDG_CONFIG_HOME', 'XDG_CACHE_HOME', 'XDG_RUNTIME_DIR'].map((name) => [
+    name,
+    path.join(home, name.toLowerCase()),
+  ]),
+)
+for (const folder of Object.values(own)) mkdirSync(folder, { mode: 0o700 })
+const env = { ...process.env, ...own }
+const helpers = []
+
+/** Starts a helper of the session; `ended` rejects when it does not start or stops by itself. */
+function startHelper(command, args, options) {
+  const child = spawn(command, args, options)
+  const ended = new Promise((_, reject) => {
+    child.on('error', (error) => reject(new Error(`${command} did not start: ${error.message}`)))
+    child.on('exit', (code) => reject(new Error(`${command} ended with exit code ${code}`)))
+  })
+  // Only of interest while somebody waits for the helper.
+  ended.catch(() => undefined)
+  helpers.push(child)
+  return { child, ended }
+}
+
+/** What a stream says up to its first line end. */
+function firstLine(stream) {
+  return new Promise((resolve) => {
+    let text = ''
+    stream.on('data', (data) => {
+      text += data
+      if (text.includes('\n')) resolve(text.split('\n')[0])
+    })
+  })
+}
+
+/** Resolves when the session bus has an owner for `name`; an error after 20 s. */
+async function onTheBus(name) {
+  const question = [
+    '--session',
+    '--print-reply',
+    '--dest=org.freedesktop.DBus',
+    '/org/freedesktop/DBus',
+    'org.freedesktop.DBus.NameHasOwner',
+    `string:${name}`,
+  ]
+  for (let tries = 0; tries < 200; tries += 1) {
+    if (spawnSync('dbus-send', question, { encoding: 'utf8' }).stdout?.includes('true')) return
+    await new Promise((resolve) => setTimeout(resolve, 100))
+  }
+  throw new Error(`nothing answers as ${name} on the session bus`)
+}
+
+async function startDisplay() {
+  const { child, ended } = startHelper(
+    'Xvfb',
+    ['-displayfd', '3', '-screen', '0', '1600x1000x24', '-nolisten', 'tcp'],
+    {
+      stdio: ['ignore', 'ignore', 'inherit', 'pipe'],
+    },
+  )
+  env.DISPLAY = `:${await Promise.race([firstLine(child.stdio[3]), ended])}`
+  delete env.WAYLAND_DISPLAY
+}
+
+async function startKeyStore() {
+  // A copy has no file capabilities: with them, machines that withhold CAP_IPC_LOCK (containers) refuse to start it.
+  const program = path.join(home, 'gnome-keyring-daemon')
+  copyFileSync('/usr/bin/gnome-keyring-daemon', program)
+  chmodSync(program, 0o700)
+  const { child, ended } = startHelper(program, ['--foreground', '--unlock', '--components=secrets'], {
+    env,
+    stdio: ['pipe', 'ignore', 'inherit'],
+  })
+  child.stdin.end('tests\n')
+  await Promise.race([onTheBus('org.freedesktop.secrets'), ended])
+}
+
+async function runProgram([command, ...args]) {
+  const child = spawn(command, args, { env, stdio: 'inherit' })
+  process.on('SIGTERM', () => child.kill('SIGTERM'))
+  return new Promise((resolve, reject) => {
+    child.on('error', reject)
+    child.on('exit', (code) => resolve(code ?? 128))
+  })
+}
+
+try {
+  await startDisplay()
+  await startKeyStore()
+  process.exitCode = await runProgram(process.argv.slice(2))
+} catch (error) {
+  process.stderr.write(`The test session could not be started: ${error.message}\n`)
+  process.exitCode = 1
+} finally {
+  for (const child of helpers) child.kill()
+  rmSync(home, { recursive: true, force: true })
+}
