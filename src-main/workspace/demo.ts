@@ -17,9 +17,10 @@ export async function openDemo(options: {
   places: Places
   projects: ProjectStore
   source: string
+  pipelineFile: string
   now: number
 }): Promise<Project> {
-  const { places, projects, source, now } = options
+  const { places, projects, source, pipelineFile, now } = options
   if (await exists(places.projectFile(demoName))) return projects.get(demoName)
   if (!(await exists(source)))
     throw new UserError({
@@ -27,7 +28,7 @@ export async function openDemo(options: {
       why: `The embedded demo is missing: ${source} does not exist.`,
       next: 'Install the app again; from a clone, run "npm run demo:build".',
     })
-  const pipeline = await readPipeline(source)
+  const pipeline = await readPipeline(source, pipelineFile)
   await writeFolderWhole(places.assets(demoName), (temporary) => cp(source, temporary, { recursive: true }))
   const { title, description } = pipeline
   return projects.create(demoName, { version: 1, title, description, created: now, demo: true, pipeline })

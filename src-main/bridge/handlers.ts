@@ -1,0 +1,94 @@
+/** Every request of the contract and what answers it. The shell is what only Electron can do; tests give a stand-in. */
+import { listQuestions, readQuestion } from '../workspace/questions'
+import { resultDetail, resultsOf, resultSummary } from '../workspace/results'
+import type { Studio } from '../studio'
+import type { Appearance, AppInfo, SettingsView, SystemInfo } from './contract'
+import type { Handlers } from './serve'
+
+export interface Shell {
+  info(): AppInfo
+  /** Opens a folder in the file manager. */
+  reveal(folder: string): Promise<void>
+  settings(): SettingsView
+  setAppearance(appearance: Appearance): SettingsView
+  remember(key: string, value: string | null): void
+  /** Lets the person choose; the settings afterwards. */
+  chooseWorkspace(): Promise<SettingsView>
+  system(): Promise<SystemInfo>
+  report(message: string, stack: string): void
+}
+
+/** `studio`: the one of the workspace that is open now. */
+export function createHandlers(studio: () => Studio, shell: Shell): Handlers {
+  const runKey = ({ project, run }: { project: string; run: string }) => ({ project, id: run })
+  const resultRun = ({ project, result }: { project: string; result: string }) =>
+    studio().runs.get({ project, id: result })
+  return {
+    'app/info': () => shell.info(),
+    'app/reveal': async (place) => {
+      const { places, projects, runs } = studio()
+      switch (place.kind) {
+        case 'workspace':
+          await shell.reveal(places.root)
+          break
+        case 'logs':
+          await shell.reveal(places.logs)
+          break
+        case 'project':
+          await shell.reveal(places.project((await projects.get(place.project)).name))
+          break
+        case 'run':
+          await shell.reveal((await runs.get(runKey(place))).folder)
+          break
+      }
+      return {}
+    },
+    'app/report': ({ message, stack }) => {
+      shell.report(message, stack)
+      return {}
+    },
+
+    'settings/get': () => shell.settings(),
+    'settings/appearance': ({ appearance }) => shell.setAppearance(appearance),
+    'settings/view': ({ key, value }) => {
+      shell.remember(key, value)
+      return {}
+    },
+    'settings/chooseWorkspace': () => shell.chooseWorkspace(),
+
+    'system/info': () => shell.system(),
+
+    'projects/list': () => studio().projects.list(),
+    'projects/open': ({ project }) => studio().openProject(project),
+    'projects/demo': () => studio().openDemo(),
+
+    'pipeline/get': ({ project }) => studio().pipeline(project),
+    'pipeline/start': ({ project, steps }) => studio().startSteps(project, steps),
+    'pipeline/stop': ({ project }) => studio().stopPipeline(project),
+
+    'runs/list': async ({ project }) => ({ runs: await studio().listRuns(project) }),
+    'runs/get': (params) => studio().runDetail(runKey(params)),
+    'runs/start': ({ project, step }) => studio().startRun(project, step),
+    'runs/cancel': (params) => studio().cancelRun(runKey(params)),
+    'runs/resume': (params) => studio().resumeRun(runKey(params)),
+    'runs/delete': async (params) => ({ bytes: await studio().deleteRun(runKey(params)) }),
+    'runs/log': ({ from, limit, ...params }) => studio().runLog(runKey(params), from, limit),
+    'runs/metrics': ({ points, ...params }) => studio().runMetrics(runKey(params), points),
+
+    'results/list': async ({ project }) => ({ results: resultsOf(await studio().runs.list(project)) }),
+    'results/table': ({ project }) => studio().comparison(project),
+    'results/get': async (params) => resultDetail(await resultRun(params)),
+    'results/questions': async ({ filter, search, offset, limit, ...params }) => {
+      const run = await resultRun(params)
+      resultSummary(run)
+      return listQuestions(run.folder, { filter, search, offset, limit })
+    },
+    'results/question': async ({ index, rollout, ...params }) => {
+      const run = await resultRun(params)
+      resultSummary(run)
+      return readQuestion(run.folder, index, rollout)
+    },
+
+    'checkpoints/list': async ({ project }) => ({ checkpoints: await studio().checkpoints(project) }),
+  }
+}

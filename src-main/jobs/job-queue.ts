@@ -1,0 +1,221 @@
+/**
+ * Runs wait here for their turn; one engine works at a time unless told otherwise. Every change of a run's state goes through the
+ * store, so what the disk says and what the page shows are the same.
+ */
+import type { RunState } from '../bridge/contract'
+import { UserError } from '../engine/errors'
+import type { JobEvent } from '../engine/job-events'
+import type { JobSpec } from '../engine/job-spec'
+import { isResumable } from '../workspace/run-views'
+import { stateOf } from '../workspace/run-record'
+import type { Run, RunKey, RunStore, StateChange } from '../workspace/run-store'
+import type { SpawnEngine } from './engine-messages'
+import { failedEvent } from './serve-job'
+import { Supervisor, type Ending } from './supervisor'
+
+/** A run's turn has come: either its spec, or why it cannot start yet. */
+export type Prepared =
+  { readonly kind: 'ready'; readonly spec: JobSpec } | { readonly kind: 'waiting'; readonly why: string }
+
+export interface QueueListener {
+  /** A run has another state. */
+  state(run: Run): void
+  event(run: Run, event: JobEvent): void
+  log(run: RunKey, from: number, text: string): void
+  /** Nothing runs and nothing waits any more. */
+  idle(): void
+  problem(error: unknown): void
+}
+
+export interface QueueOptions {
+  readonly store: RunStore
+  readonly spawn: SpawnEngine
+  /** Throws UserError where the run can never start as it is. */
+  readonly prepare: (run: Run) => Promise<Prepared>
+  readonly listener: QueueListener
+  readonly concurrency?: number
+  /** Milliseconds between asking a run to stop and ending its process. */
+  readonly grace?: number
+}
+
+interface Working {
+  readonly key: RunKey
+  readonly supervisor: Supervisor
+  memoryBytes: number | null
+}
+
+export class JobQueue {
+  private waiting: RunKey[] = []
+  private readonly working = new Map<string, Working>()
+  /** Runs between waiting and working. */
+  private readonly preparing = new Set<string>()
+  private closed = false
+
+  constructor(private readonly options: QueueOptions) {}
+
+  get busy(): boolean {
+    return this.waiting.length + this.preparing.size + this.working.size > 0
+  }
+
+  /** Resident memory of the running engines; null where none runs or none has said. */
+  get engineBytes(): number | null {
+    const known = [...this.working.values()].flatMap(({ memoryBytes }) => memoryBytes ?? [])
+    return known.length > 0 ? known.reduce((a, b) => a + b) : null
+  }
+
+  /** Place in the queue, 0 = next; null = not waiting. */
+  position(key: RunKey): number | null {
+    const at = this.waiting.findIndex((other) => same(other, key))
+    return at < 0 ? null : at
+  }
+
+  /** A fresh run (its state is queued already) takes its place. */
+  add(run: Run): void {
+    this.waiting.push({ project: run.project, id: run.id })
+    this.advance()
+  }
+
+  /** A run that was stopped, died or failed goes on. Throws UserError where it cannot. */
+  async resume(key: RunKey): Promise<Run> {
+    const run = await this.options.store.get(key)
+    if (!isResumable(run))
+      throw new UserError({
+        what: 'This run cannot be resumed.',
+        why: `It is ${stateOf(run.record)}.`,
+        next: stateOf(run.record) === 'done' ? 'Start a new run of the step.' : 'Wait until it ends.',
+      })
+    const queued = await this.setState(key, 'queued')
+    this.add(queued)
+    return queued
+  }
+
+  /** Out of the queue, or asked to stop; asked a second time it is ended at once. Throws UserError where it does not go on. */
+  async cancel(key: RunKey): Promise<Run> {
+    const run = await this.options.store.get(key)
+    if (this.position(key) !== null) {
+      this.waiting = this.waiting.filter((other) => !same(other, key))
+      const paused = await this.setState(key, 'paused', { detail: 'Taken out of the queue.' })
+      this.advance()
+      return paused
+    }
+    const working = this.working.get(textOf(key))
+    if (!working)
+      throw new UserError({
+        what: 'This run cannot be stopped.',
+        why: `It is ${stateOf(run.record)}.`,
+        next: 'Nothing has to be done.',
+      })
+    const stopping = stateOf(run.record) === 'stopping' ? run : await this.setState(key, 'stopping')
+    working.supervisor.stop()
+    return stopping
+  }
+
+  /** Stops everything for the end of the app: running jobs get `grace` milliseconds for their last checkpoint. */
+  async shutdown(grace: number): Promise<void> {
+    this.closed = true
+    this.waiting = []
+    const working = [...this.working.values()]
+    for (const { supervisor } of working) supervisor.stop()
+    const timer = setTimeout(() => working.forEach(({ supervisor }) => supervisor.kill()), grace)
+    await Promise.all(working.map(({ supervisor }) => supervisor.done))
+    clearTimeout(timer)
+    while (this.working.size > 0) await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+
+  private advance(): void {
+    const limit = this.options.concurrency ?? 1
+    while (!this.closed && this.working.size + this.preparing.size < limit) {
+      const key = this.waiting.shift()
+      if (!key) break
+      void this.start(key)
+    }
+    if (!this.busy) this.options.listener.idle()
+  }
+
+  private async start(key: RunKey): Promise<void> {
+    const { store, listener, prepare } = this.options
+    this.preparing.add(textOf(key))
+    try {
+      const run = store.known(key)
+      const prepared = await prepare(run)
+      if (prepared.kind === 'waiting') await this.setState(key, 'paused', { detail: prepared.why })
+      else await this.launch(run, prepared.spec)
+    } catch (error) {
+      if (!(error instanceof UserError)) listener.problem(error)
+      const failed = failedEvent(error)
+      if (failed.kind === 'failed') {
+        const { what, why, next } = failed
+        // Where even this cannot be written, the problem was told and the queue goes on.
+        await this.setState(key, 'failed', { error: { what, why, next } }).catch(listener.problem)
+      }
+    } finally {
+      this.preparing.delete(textOf(key))
+      this.advance()
+    }
+  }
+
+  private async launch(run: Run, spec: JobSpec): Promise<void> {
+    const { store, spawn, listener, grace = 60_000 } = this.options
+    const key: RunKey = { project: run.project, id: run.id }
+    const resume = run.record.history.some((entry) => entry.state === 'running')
+    store.own(key)
+    try {
+      await this.setState(key, 'running', { spec })
+    } catch (error) {
+      store.disown(key)
+      throw error
+    }
+    const working: Working = {
+      key,
+      memoryBytes: null,
+      supervisor: new Supervisor(spec, {
+        resume,
+        spawn,
+        grace,
+        listener: {
+          event: (event) => listener.event(store.addEvent(key, event), event),
+          memory: (bytes) => (working.memoryBytes = bytes),
+          log: (from, text) => listener.log(key, from, text),
+          problem: listener.problem,
+        },
+      }),
+    }
+    this.working.set(textOf(key), working)
+    void working.supervisor.done.then(async (ending) => {
+      const { state, change } = stateAfter(ending)
+      await this.setState(key, state, change).catch(listener.problem)
+      store.disown(key)
+      this.working.delete(textOf(key))
+      this.advance()
+    })
+  }
+
+  private async setState(key: RunKey, state: RunState, change?: StateChange): Promise<Run> {
+    const writing = this.options.store.setState(key, state, change)
+    // The page need not wait for the disk.
+    this.options.listener.state(this.options.store.known(key))
+    return writing
+  }
+}
+
+function stateAfter(ending: Ending): { state: RunState; change: StateChange } {
+  switch (ending.kind) {
+    case 'finished':
+      return { state: 'done', change: {} }
+    case 'stopped':
+      return { state: 'paused', change: {} }
+    case 'failed':
+      return { state: 'failed', change: { error: ending.error } }
+    case 'died':
+      if (ending.asked) return { state: 'paused', change: { detail: ending.error.why } }
+      return { state: ending.everStarted ? 'interrupted' : 'failed', change: { error: ending.error } }
+  }
+}
+
+function same(a: RunKey, b: RunKey): boolean {
+  return a.project === b.project && a.id === b.id
+}
+
+function textOf(key: RunKey): string {
+  return `${key.project}/${key.id}`
+}

@@ -1,0 +1,344 @@
+/**
+ * The app without its window: projects, runs, results and the queue behind one object, and every event that they give rise to.
+ * Knows nothing of Electron, so that tests drive all of it under plain Node.
+ */
+import { mkdir } from 'node:fs/promises'
+import path from 'node:path'
+import type {
+  CheckpointView,
+  ComparisonTable,
+  LogSlice,
+  MetricHistory,
+  PipelineView,
+  ProjectView,
+  RunDetail,
+  RunSummary,
+} from './bridge/contract'
+import { RunPublisher, type Send } from './bridge/publish'
+import { UserError } from './engine/errors'
+import type { JobEvent } from './engine/job-events'
+import type { JobSpec } from './engine/job-spec'
+import { JobQueue, type Prepared } from './jobs/job-queue'
+import { checkSpec } from './jobs/read-spec'
+import type { SpawnEngine } from './jobs/engine-messages'
+import { checkpointsOf } from './workspace/checkpoints'
+import { openDemo } from './workspace/demo'
+import { folderBytes } from './workspace/files'
+import { logSlice } from './workspace/log-slice'
+import { metricHistory } from './workspace/metric-history'
+import { resolveStep, type PipelineStep, type StepOutcome } from './workspace/pipeline'
+import {
+  doneRunOf,
+  isGoing,
+  isStepDone,
+  nextStep,
+  pipelineView,
+  runOfStep,
+  stepStates,
+} from './workspace/pipeline-view'
+import { Places } from './workspace/places'
+import { ProjectStore, summaryOf, type Project } from './workspace/project-store'
+import { comparisonTable } from './workspace/results'
+import { metricPointOf, validationPointOf } from './workspace/run-journal'
+import { stateOf } from './workspace/run-record'
+import { RunStore, type Run, type RunKey } from './workspace/run-store'
+import { isResumable, runDetail, runSummary } from './workspace/run-views'
+
+export interface StudioOptions {
+  /** The workspace folder; made when it is not there. */
+  readonly workspace: string
+  /** native-assets/demo, and which of its pipelines. */
+  readonly demo: { readonly folder: string; readonly pipeline: string }
+  readonly spawn: SpawnEngine
+  readonly send: Send
+  /** Nothing runs and nothing waits any more. */
+  readonly onIdle: () => void
+  readonly onProblem: (error: unknown) => void
+  /** Milliseconds between asking a run to stop and ending its process. */
+  readonly grace?: number
+}
+
+export type StepChoice = { kind: 'all' } | { kind: 'next' } | { kind: 'one'; step: string }
+
+export class Studio {
+  readonly places: Places
+  readonly projects: ProjectStore
+  readonly runs: RunStore
+  readonly queue: JobQueue
+  private readonly publisher: RunPublisher
+
+  constructor(private readonly options: StudioOptions) {
+    this.places = new Places(options.workspace)
+    this.projects = new ProjectStore(this.places)
+    this.runs = new RunStore(this.places, options.onProblem)
+    this.publisher = new RunPublisher(options.send)
+    this.queue = new JobQueue({
+      store: this.runs,
+      spawn: options.spawn,
+      prepare: (run) => this.prepare(run),
+      grace: options.grace,
+      listener: {
+        state: (run) => this.stateChanged(run),
+        event: (run, event) => this.eventCame(run, event),
+        log: ({ project, id }, from, text) => this.publisher.log(project, id, from, text),
+        idle: options.onIdle,
+        problem: options.onProblem,
+      },
+    })
+  }
+
+  /** Makes the workspace and puts right what the last session left. Throws UserError where the folder cannot be used. */
+  async start(): Promise<void> {
+    await mkdir(this.places.projects, { recursive: true }).catch((error: unknown) => {
+      throw new UserError(
+        {
+          what: 'The workspace cannot be used.',
+          why: `${(error as Error).message}.`,
+          next: 'Choose another folder in the settings.',
+        },
+        { cause: error },
+      )
+    })
+    const { projects } = await this.projects.list()
+    for (const { name } of projects) await this.runs.releaseQueued(name)
+  }
+
+  /** Stops everything for the end of the app. */
+  async shutdown(grace: number): Promise<void> {
+    await this.queue.shutdown(grace)
+  }
+
+  async openDemo(): Promise<ProjectView> {
+    const { folder, pipeline } = this.options.demo
+    const known = await this.projects.list()
+    const { places, projects } = this
+    const project = await openDemo({ places, projects, source: folder, pipelineFile: pipeline, now: Date.now() })
+    if (!known.projects.some(({ name }) => name === project.name)) this.options.send('projects/changed', {})
+    return this.projectView(project)
+  }
+
+  async openProject(name: string): Promise<ProjectView> {
+    return this.projectView(await this.projects.get(name))
+  }
+
+  async pipeline(name: string): Promise<PipelineView> {
+    return this.pipelineOf(await this.projects.get(name))
+  }
+
+  /** Queues what the choice names: fresh runs, or what is left of stopped ones. Throws UserError. */
+  async startSteps(name: string, choice: StepChoice): Promise<PipelineView> {
+    const project = await this.projects.get(name)
+    const runs = await this.runs.list(name)
+    for (const step of chooseSteps(project, runs, choice)) {
+      const stopped = runOfStep(runs, step.id)
+      if (stopped && isResumable(stopped)) await this.queue.resume(stopped)
+      else await this.queueRun(project, step)
+    }
+    return this.pipelineOf(project)
+  }
+
+  async stopPipeline(name: string): Promise<PipelineView> {
+    const project = await this.projects.get(name)
+    const going = (await this.runs.list(name)).filter((run) => isGoing(stateOf(run.record)))
+    // Waiting ones first, or the next would start when the running one stops.
+    for (const run of going.filter((run) => stateOf(run.record) === 'queued')) await this.queue.cancel(run)
+    for (const run of going.filter((run) => stateOf(run.record) === 'running')) await this.queue.cancel(run)
+    return this.pipelineOf(project)
+  }
+
+  async listRuns(name: string): Promise<RunSummary[]> {
+    await this.projects.get(name)
+    return (await this.runs.list(name)).map((run) => this.summary(run))
+  }
+
+  async runDetail(key: RunKey): Promise<RunDetail> {
+    const run = await this.runs.get(key)
+    return runDetail(run, Date.now(), this.queue.position(run))
+  }
+
+  /** A new run of a step whatever came of earlier ones. Throws UserError where what it requires is not done. */
+  async startRun(name: string, stepId: string): Promise<RunSummary> {
+    const project = await this.projects.get(name)
+    const runs = await this.runs.list(name)
+    const [step] = chooseSteps(project, runs, { kind: 'one', step: stepId })
+    return this.summary(await this.queueRun(project, step))
+  }
+
+  async cancelRun(key: RunKey): Promise<RunSummary> {
+    return this.summary(await this.queue.cancel(key))
+  }
+
+  async resumeRun(key: RunKey): Promise<RunSummary> {
+    return this.summary(await this.queue.resume(key))
+  }
+
+  /** Bytes freed. Throws UserError while the run goes on. */
+  async deleteRun(key: RunKey): Promise<number> {
+    const run = await this.runs.get(key)
+    if (isGoing(stateOf(run.record)))
+      throw new UserError({
+        what: 'The run cannot be deleted.',
+        why: `It is ${stateOf(run.record)}.`,
+        next: 'Stop it first.',
+      })
+    const bytes = await this.runs.remove(run)
+    const { project, id } = run
+    this.publisher.forget(project, id)
+    this.options.send('run/removed', { project, run: id })
+    if (run.record.kind === 'evaluate') this.options.send('results/changed', { project })
+    this.publishPipeline(project)
+    return bytes
+  }
+
+  async runLog(key: RunKey, from: number | null, limit: number): Promise<LogSlice> {
+    return logSlice(path.join((await this.runs.get(key)).folder, 'log.txt'), from, limit)
+  }
+
+  async runMetrics(key: RunKey, points: number): Promise<MetricHistory> {
+    return metricHistory((await this.runs.get(key)).folder, points)
+  }
+
+  async comparison(name: string): Promise<ComparisonTable> {
+    const project = await this.projects.get(name)
+    return comparisonTable(project.pipeline, await this.runs.list(name))
+  }
+
+  async checkpoints(name: string): Promise<CheckpointView[]> {
+    await this.projects.get(name)
+    return checkpointsOf(await this.runs.list(name))
+  }
+
+  private async queueRun(project: Project, step: PipelineStep): Promise<Run> {
+    const { id, title, kind, spec } = step
+    const run = await this.runs.create(project.name, { title, kind, step: id, label: id, spec: { ...spec, kind } })
+    this.queue.add(run)
+    this.stateChanged(this.runs.known(run))
+    return run
+  }
+
+  /** A resumed run keeps the spec that it started with; a fresh one gets its earlier steps' links now that it is its turn. */
+  private async prepare(run: Run): Promise<Prepared> {
+    const { record, folder } = run
+    if (record.history.some((entry) => entry.state === 'running'))
+      return { kind: 'ready', spec: checkSpec({ ...record.spec, output: folder }, `The run "${record.title}"`) }
+    const project = await this.projects.get(run.project)
+    const step = project.pipeline.steps.find(({ id }) => id === record.step)
+    if (!step)
+      throw new UserError({
+        what: 'The run cannot start.',
+        why: `Its project has no step "${record.step}" any more.`,
+        next: 'Delete the run.',
+      })
+    const runs = await this.runs.list(run.project)
+    const missing = step.requires.find((id) => !isStepDone(runs, id))
+    if (missing !== undefined) return { kind: 'waiting', why: `The step "${missing}" that it needs is not done.` }
+    return { kind: 'ready', spec: this.specOf(project, step, runs, folder) }
+  }
+
+  private specOf(project: Project, step: PipelineStep, runs: readonly Run[], output: string): JobSpec {
+    const outcome = (id: string): StepOutcome | undefined => {
+      const journal = doneRunOf(runs, id)?.journal
+      const checkpoint = journal?.finished?.checkpoint
+      if (!journal || checkpoint === undefined) return undefined
+      return { checkpoint, best: journal.checkpoints.find(({ best }) => best)?.folder ?? null }
+    }
+    return resolveStep(step, { base: this.places.assets(project.name), output, outcome })
+  }
+
+  private summary(run: Run): RunSummary {
+    return runSummary(this.runs.known(run), Date.now(), this.queue.position(run))
+  }
+
+  private async projectView(project: Project): Promise<ProjectView> {
+    const models = new Map<string, { roles: Set<string>; folder: string }>()
+    for (const { spec } of project.pipeline.steps)
+      for (const agent of [spec, ...(Array.isArray(spec.agents) ? (spec.agents as unknown[]) : [])]) {
+        const { role, model } = agent as { role?: unknown; model?: unknown }
+        if (typeof role !== 'string' || typeof model !== 'string') continue
+        const folder = path.resolve(this.places.assets(project.name), model)
+        const known = models.get(folder) ?? { roles: new Set(), folder }
+        known.roles.add(role)
+        models.set(folder, known)
+      }
+    return {
+      ...summaryOf(project),
+      pipeline: await this.pipelineOf(project),
+      models: await Promise.all(
+        [...models.values()].map(async ({ roles, folder }) => ({
+          name: path.basename(folder),
+          bytes: await folderBytes(folder),
+          roles: [...roles],
+        })),
+      ),
+      bytesOnDisk: await folderBytes(this.places.project(project.name)),
+    }
+  }
+
+  private async pipelineOf(project: Project): Promise<PipelineView> {
+    const { name, pipeline } = project
+    const runs = await this.runs.list(name)
+    return pipelineView(
+      { project: name, pipeline, runs, now: Date.now(), queuePosition: (run) => this.queue.position(run) },
+      this.places.assets(name),
+    )
+  }
+
+  private stateChanged(run: Run): void {
+    const { project, id } = run
+    this.publisher.changed(project, id, () => this.summary(run), true)
+    this.publishPipeline(project)
+    if (run.record.kind === 'evaluate' && stateOf(run.record) === 'done')
+      this.options.send('results/changed', { project })
+  }
+
+  private eventCame(run: Run, event: JobEvent): void {
+    const { project, id } = run
+    if (event.kind === 'metrics') this.publisher.metrics(project, id, metricPointOf(event))
+    if (event.kind === 'validation')
+      this.options.send('run/validation', { project, run: id, validation: validationPointOf(event) })
+    this.publisher.changed(project, id, () => this.summary(run), false)
+  }
+
+  private publishPipeline(project: string): void {
+    this.pipeline(project).then(
+      (pipeline) => this.options.send('pipeline/changed', { pipeline }),
+      this.options.onProblem,
+    )
+  }
+}
+
+/** In pipeline order. Throws UserError where there is nothing to start or a required step is missing. */
+function chooseSteps(project: Project, runs: readonly Run[], choice: StepChoice): PipelineStep[] {
+  const { pipeline } = project
+  const states = stepStates(pipeline, runs)
+  switch (choice.kind) {
+    case 'all':
+      return pipeline.steps.filter(({ id }) => states.get(id) !== 'done' && !isGoing(states.get(id)!))
+    case 'next': {
+      const next = nextStep(pipeline, states, runs)
+      return pipeline.steps.filter(({ id }) => id === next)
+    }
+    case 'one': {
+      const step = pipeline.steps.find(({ id }) => id === choice.step)
+      if (!step)
+        throw new UserError({
+          what: 'There is no such step.',
+          why: `The pipeline of "${project.name}" has no step "${choice.step}".`,
+          next: 'Choose a step from the list.',
+        })
+      if (isGoing(states.get(step.id)!))
+        throw new UserError({
+          what: `The step "${step.title}" cannot be started.`,
+          why: `It is ${states.get(step.id)} already.`,
+          next: 'Wait until it ends or stop it first.',
+        })
+      const missing = step.requires.find((id) => !isStepDone(runs, id))
+      if (missing === undefined) return [step]
+      throw new UserError({
+        what: `The step "${step.title}" cannot start yet.`,
+        why: `The step "${pipeline.steps.find(({ id }) => id === missing)?.title ?? missing}" that it needs is not done.`,
+        next: 'Run that step first, or run the whole pipeline.',
+      })
+    }
+  }
+}
