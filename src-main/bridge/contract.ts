@@ -116,6 +116,11 @@ export const requests = {
   'results/list': { params: z.strictObject(inProject), result: z.strictObject({ results: z.array(v.resultSummary) }) },
   'results/table': { params: z.strictObject(inProject), result: v.comparisonTable },
   'results/get': { params: z.strictObject(ofResult), result: v.resultDetail },
+  /** How much better `a` is than `b` on the questions that both answered. */
+  'results/compare': {
+    params: z.strictObject({ ...inProject, a: v.resultId, b: v.resultId }),
+    result: v.pairedDifference,
+  },
   'results/questions': {
     params: z.strictObject({
       ...ofResult,
@@ -193,6 +198,7 @@ export type ProjectView = z.output<typeof v.projectView>
 export type ResultSummary = z.output<typeof v.resultSummary>
 export type ComparisonTable = z.output<typeof v.comparisonTable>
 export type ResultDetail = z.output<typeof v.resultDetail>
+export type PairedDifference = z.output<typeof v.pairedDifference>
 export type QuestionFilter = z.output<typeof v.questionFilter>
 export type QuestionSummary = z.output<typeof v.questionSummary>
 export type PromptPiece = z.output<typeof v.promptPiece>

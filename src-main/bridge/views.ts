@@ -280,6 +280,21 @@ export const resultDetail = z.strictObject({
   gradersDiffer: z.number(),
 })
 
+/** Two results question by question (joined by index; `correct` verdicts). */
+export const pairedDifference = z.strictObject({
+  n: z.number(),
+  bothRight: z.number(),
+  onlyA: z.number(),
+  onlyB: z.number(),
+  bothWrong: z.number(),
+  /** Fraction right of a minus that of b, with its 95 % interval. */
+  difference: z.number(),
+  low: z.number(),
+  high: z.number(),
+  /** Exact McNemar test (two-sided binomial over onlyA and onlyB). */
+  p: z.number(),
+})
+
 export const questionFilter = z.enum(['all', 'right', 'wrong', 'graders-differ'])
 
 export const questionSummary = z.strictObject({
