@@ -289,6 +289,21 @@ describe.each(tokenizerNames)('%s', (name) => {
     expect(of(all.stream)).toHaveLength(35)
   })
 
+  if (source.byte_fallback)
+    it('does not split a run of bytes at a token that leaves no text', async () => {
+      const ids = ['<0xC3>', '<0xA9>', source.eos_token!, '<0xFF>'].map((token) => tokenizer.tokenToId(token)!)
+      const stream = createStreamDecoder(tokenizer, { skipSpecial: true })
+      const chunks = [
+        await stream.push([ids[0]]),
+        await stream.push([ids[1]]),
+        await stream.push([ids[2]]),
+        await stream.push([ids[3]]),
+      ]
+      // Shown while the run was whole; the last byte spoils all of it, and what was shown cannot be taken back.
+      expect(await tokenizer.decode(ids, { skipSpecial: true })).toBe('\ufffd\ufffd\ufffd')
+      expect([...chunks, await stream.flush()]).toEqual(['', 'é', '', '', ''])
+    })
+
   it('streams random ids as the rule says', async () => {
     const random = lcg(7)
     const bytes = Array.from({ length: 256 }, (_, b) => `<0x${b.toString(16).toUpperCase().padStart(2, '0')}>`)

@@ -29,7 +29,8 @@ export function createStreamDecoder(
 
   /**
    * May the window end here? Not between byte tokens: a run of them decodes as one, and a later byte can spoil the
-   * whole run. Not after a token that leaves no text, behind which such a run could go on.
+   * whole run. Not after a token that leaves no text: behind it such a run could go on, and a context without text
+   * would take the next window's first space.
    */
   async function isBoundary(id: number): Promise<boolean> {
     const token = tokenizer.idToToken(id)
@@ -45,10 +46,10 @@ export function createStreamDecoder(
     if (chunk !== '') shown = safe
     if (safe === latest && latest !== '' && (await isBoundary(ids[ids.length - 1]))) {
       const window = ids.slice(contextLength)
-      // The window becomes the context of the next one. Its text by itself may differ at its start (a decoder takes
-      // the first space away), which is why it must leave some text.
+      // The window becomes the context of the next one. By itself its text may lack something at the start (a decoder
+      // takes the first space away); should it differ elsewhere, this decoder is not local and the window has to grow.
       const alone = await decode(window)
-      if (alone !== '' && latest.endsWith(alone)) {
+      if (latest.endsWith(alone)) {
         ids = window
         contextLength = window.length
         before = alone
