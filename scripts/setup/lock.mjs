@@ -30,7 +30,7 @@ function abandoned(lock) {
  * Runs `work` while holding the lock folder `lock`, waiting for another live holder. `waiting` is called once if it has to
  * wait. The lock is given back however `work` ends; a killed process leaves one that the next comer takes over.
  */
-export async function withLock(lock, work, waiting = () => undefined) {
+export async function withLock(lock, work, waiting = () => {}) {
   mkdirSync(path.dirname(lock), { recursive: true })
   let told = false
   for (;;) {
