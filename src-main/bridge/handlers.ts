@@ -1,5 +1,6 @@
 /** Every request of the contract and what answers it. The shell is what only Electron can do; tests give a stand-in. */
-import { listQuestions, readQuestion } from '../workspace/questions'
+import { pairedDifference } from '../workspace/paired-difference'
+import { listQuestions, readQuestion, verdicts } from '../workspace/questions'
 import { resultDetail, resultsOf, resultSummary } from '../workspace/results'
 import type { Studio } from '../studio'
 import type { Appearance, AppInfo, SettingsView, SystemInfo } from './contract'
@@ -78,6 +79,11 @@ export function createHandlers(studio: () => Studio, shell: Shell): Handlers {
     'results/list': async ({ project }) => ({ results: resultsOf(await studio().runs.list(project)) }),
     'results/table': ({ project }) => studio().comparison(project),
     'results/get': async (params) => resultDetail(await resultRun(params)),
+    'results/compare': async ({ project, a, b }) => {
+      const [runA, runB] = await Promise.all([a, b].map((result) => resultRun({ project, result })))
+      for (const run of [runA, runB]) resultSummary(run)
+      return pairedDifference(await verdicts(runA.folder), await verdicts(runB.folder))
+    },
     'results/questions': async ({ filter, search, offset, limit, ...params }) => {
       const run = await resultRun(params)
       resultSummary(run)

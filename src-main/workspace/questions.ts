@@ -44,6 +44,12 @@ export async function listQuestions(
   }
 }
 
+/** Right or wrong by question and rollout. */
+export async function verdicts(folder: string): Promise<Map<string, boolean>> {
+  const { entries } = await indexOf(samplesFile(folder))
+  return new Map(entries.map(({ summary: { index, rollout, correct } }) => [`${index}/${rollout}`, correct]))
+}
+
 /** Throws UserError where the result has no such question. */
 export async function readQuestion(folder: string, index: number, rollout: number): Promise<QuestionView> {
   const file = samplesFile(folder)

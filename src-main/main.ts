@@ -1,0 +1,256 @@
+/**
+ * The main process: one instance, one window, one studio. Owns the life of the app: closing the window with a run going leaves
+ * main and the run alive, a second start shows the window again; without a run the app ends with its window.
+ */
+import { existsSync } from 'node:fs'
+import { mkdir } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { app, BrowserWindow, dialog, ipcMain, nativeTheme, protocol, shell } from 'electron'
+import { eventChannel, requestChannel } from './bridge/channels'
+import type { EventName, EventPayload, SettingsView, StudioError, SystemInfo } from './bridge/contract'
+import { createHandlers } from './bridge/handlers'
+import { answer, errorForPage } from './bridge/serve'
+import { UserError } from './engine/errors'
+import { utilitySpawner } from './jobs/spawn-utility'
+import { Studio } from './studio'
+import { AppLog } from './system/app-log'
+import { SystemProbe } from './system/probes'
+import { SettingsStore } from './system/settings-store'
+import { guardPages, guardSession } from './window/guard'
+import { backgroundColour, openMainWindow } from './window/main-window'
+import { setMenu } from './window/menu'
+import { isOwnPage, pageFile, pageScheme } from './window/page-files'
+
+const title = 'RecursiveMAS Studio'
+/** Milliseconds that running jobs get for a last checkpoint when the app ends. */
+const quitGrace = 15_000
+
+const here = path.dirname(fileURLToPath(import.meta.url))
+const pageFolder = path.join(here, '..', 'renderer')
+/** Read-only files that come with the app. */
+const nativeAssets = app.isPackaged
+  ? path.join(process.resourcesPath, 'native-assets')
+  : path.join(here, '..', '..', 'native-assets')
+
+let studio: Studio
+let log: AppLog
+let settings: SettingsStore
+let window: BrowserWindow | null = null
+let quitting = false
+const problems: StudioError[] = []
+const probe = new SystemProbe()
+
+app.setName(title)
+protocol.registerSchemesAsPrivileged([
+  { scheme: pageScheme, privileges: { standard: true, secure: true, supportFetchAPI: true } },
+])
+process.on('uncaughtException', noteProblem)
+process.on('unhandledRejection', noteProblem)
+
+if (!app.requestSingleInstanceLock()) app.quit()
+else {
+  settings = new SettingsStore(path.join(app.getPath('userData'), 'settings.json'), noteProblem)
+  log = new AppLog(path.join(workspaceFolder(), 'logs'))
+  nativeTheme.themeSource = settings.get().appearance
+  guardPages((text) => log.write(text))
+  app.on('second-instance', showWindow)
+  app.on('activate', showWindow)
+  app.on('window-all-closed', () => {
+    if (!studio?.queue.busy) app.quit()
+  })
+  app.on('before-quit', beforeQuit)
+  void app.whenReady().then(ready)
+}
+
+async function ready(): Promise<void> {
+  guardSession()
+  protocol.handle(pageScheme, (request) => pageFile(pageFolder, request.url))
+  setMenu(app.isPackaged)
+  studio = createStudio()
+  serve()
+  await startStudio()
+  showWindow()
+  nativeTheme.on('updated', () => {
+    window?.setBackgroundColor(backgroundColour())
+    sendSettings()
+  })
+  setInterval(() => void sendUsage(), 2000)
+  log.write(`started ${title} ${app.getVersion()} on Electron ${process.versions.electron}`)
+}
+
+function createStudio(): Studio {
+  return new Studio({
+    workspace: workspaceFolder(),
+    demo: {
+      folder: path.join(nativeAssets, 'demo'),
+      // A short pipeline for tests of the app itself.
+      pipeline: (!app.isPackaged && process.env.STUDIO_DEMO_PIPELINE) || 'pipeline.json',
+    },
+    spawn: utilitySpawner(path.join(here, 'engine-process.js')),
+    send,
+    onIdle: () => {
+      if (!window && !quitting) app.quit()
+    },
+    onProblem: noteProblem,
+  })
+}
+
+/** Problems are shown by the page; the app lives on, so that another workspace can be chosen. */
+async function startStudio(): Promise<void> {
+  problems.length = 0
+  try {
+    await studio.start()
+    await studio.openDemo()
+  } catch (error) {
+    log.write('the workspace could not be opened', error)
+    problems.push(errorForPage(error))
+  }
+}
+
+function serve(): void {
+  const handlers = createHandlers(() => studio, {
+    info: () => ({
+      name: title,
+      version: app.getVersion(),
+      electron: process.versions.electron,
+      chrome: process.versions.chrome,
+      node: process.versions.node,
+      platform: `${os.type()} ${os.release()} ${os.arch()}`,
+      packaged: app.isPackaged,
+      problems,
+    }),
+    reveal: async (folder) => {
+      await mkdir(folder, { recursive: true })
+      const problem = await shell.openPath(folder)
+      if (problem) throw new Error(problem)
+    },
+    settings: settingsView,
+    setAppearance: (appearance) => {
+      nativeTheme.themeSource = appearance
+      void settings.update({ appearance })
+      sendSettings()
+      return settingsView()
+    },
+    remember: (key, value) => {
+      const { [key]: _, ...others } = settings.get().view
+      void settings.update({ view: value === null ? others : { ...others, [key]: value } })
+    },
+    chooseWorkspace,
+    system: systemInfo,
+    report: (message, stack) => log.write(`page: ${message}\n${stack}`),
+  })
+  ipcMain.handle(requestChannel, (event, name: unknown, params: unknown) => {
+    const frame = event.senderFrame
+    const trusted =
+      window !== null &&
+      frame !== null &&
+      event.sender === window.webContents &&
+      frame === window.webContents.mainFrame &&
+      isOwnPage(frame.url)
+    return answer({ trusted, name, params }, handlers, (text, error) => log.write(text, error))
+  })
+}
+
+function showWindow(): void {
+  if (!app.isReady() || !studio || quitting) return
+  if (window) {
+    if (window.isMinimized()) window.restore()
+    window.show()
+    window.focus()
+    return
+  }
+  const icon = path.join(nativeAssets, 'icons', 'icon.png')
+  window = openMainWindow({
+    title,
+    preload: path.join(here, 'preload.cjs'),
+    icon: existsSync(icon) ? icon : undefined,
+    place: settings.get().window,
+    onPlace: (place) => void settings.update({ window: place }),
+  })
+  window.on('closed', () => (window = null))
+  window.webContents.on('render-process-gone', (_event, { reason }) => {
+    log.write(`the page's process went away: ${reason}`)
+    if (reason !== 'clean-exit' && window && !window.isDestroyed()) window.webContents.reload()
+  })
+  window.webContents.on('preload-error', (_event, _file, error) => log.write('preload failed', error))
+}
+
+function beforeQuit(event: Electron.Event): void {
+  if (quitting || !studio?.queue.busy) {
+    quitting = true
+    return
+  }
+  event.preventDefault()
+  quitting = true
+  window?.hide()
+  void studio.shutdown(quitGrace).finally(() => app.quit())
+}
+
+function send<N extends EventName>(name: N, payload: EventPayload<N>): void {
+  if (window && !window.isDestroyed() && !window.webContents.isDestroyed())
+    window.webContents.send(eventChannel, name, payload)
+}
+
+function sendSettings(): void {
+  send('settings/changed', { settings: settingsView(), dark: nativeTheme.shouldUseDarkColors })
+}
+
+async function sendUsage(): Promise<void> {
+  if (window?.isVisible() && !window.isMinimized()) send('system/usage', { system: await systemInfo() })
+}
+
+function systemInfo(): Promise<SystemInfo> {
+  return probe.read(studio.places.root, studio.queue.engineBytes)
+}
+
+function settingsView(): SettingsView {
+  const { appearance, view } = settings.get()
+  return { appearance, view, workspace: workspaceFolder(), workspaceFixed: Boolean(process.env.STUDIO_WORKSPACE) }
+}
+
+function workspaceFolder(): string {
+  const fixed = process.env.STUDIO_WORKSPACE
+  return path.resolve(fixed || (settings.get().workspace ?? path.join(app.getPath('home'), 'RecursiveMAS')))
+}
+
+async function chooseWorkspace(): Promise<SettingsView> {
+  refuseWorkspaceChange()
+  const options: Electron.OpenDialogOptions = {
+    title: 'Workspace folder',
+    defaultPath: workspaceFolder(),
+    properties: ['openDirectory', 'createDirectory'],
+  }
+  const { canceled, filePaths } = await (window
+    ? dialog.showOpenDialog(window, options)
+    : dialog.showOpenDialog(options))
+  const [folder] = filePaths
+  if (canceled || folder === undefined || path.resolve(folder) === workspaceFolder()) return settingsView()
+  // Something may have been started while the dialog was open.
+  refuseWorkspaceChange()
+  await settings.update({ workspace: folder })
+  log = new AppLog(path.join(workspaceFolder(), 'logs'))
+  studio = createStudio()
+  await startStudio()
+  sendSettings()
+  send('projects/changed', {})
+  return settingsView()
+}
+
+function refuseWorkspaceChange(): void {
+  const what = 'The workspace cannot be changed now.'
+  if (process.env.STUDIO_WORKSPACE)
+    throw new UserError({
+      what,
+      why: 'STUDIO_WORKSPACE names it.',
+      next: 'Start the app without that variable.',
+    })
+  if (studio.queue.busy)
+    throw new UserError({ what, why: 'A run is going on in it.', next: 'Stop the run or wait until it ends.' })
+}
+
+function noteProblem(error: unknown): void {
+  log?.write('problem', error)
+  send('notice', { level: 'error', error: errorForPage(error) })
+}

@@ -1,0 +1,82 @@
+/** The app's one window: made hidden, shown when its page is drawn, with the size and place that it had. */
+import { BrowserWindow, nativeTheme, screen, type Rectangle } from 'electron'
+import type { Settings } from '../system/settings-store'
+import { pageAddress } from './page-files'
+
+type Place = NonNullable<Settings['window']>
+
+export interface WindowOptions {
+  readonly title: string
+  readonly preload: string
+  readonly icon: string | undefined
+  readonly place: Settings['window']
+  readonly onPlace: (place: Place) => void
+}
+
+export function openMainWindow({ title, preload, icon, place, onPlace }: WindowOptions): BrowserWindow {
+  const window = new BrowserWindow({
+    title,
+    show: false,
+    width: 1280,
+    height: 840,
+    minWidth: 800,
+    minHeight: 560,
+    ...visiblePlace(place),
+    ...(icon ? { icon } : {}),
+    autoHideMenuBar: true,
+    backgroundColor: backgroundColour(),
+    webPreferences: {
+      preload,
+      sandbox: true,
+      contextIsolation: true,
+      nodeIntegration: false,
+      webSecurity: true,
+      spellcheck: false,
+      // Charts of a run go on being drawn while the window is covered.
+      backgroundThrottling: false,
+    },
+  })
+  if (place?.maximized) window.maximize()
+  window.once('ready-to-show', () => window.show())
+  window.on('page-title-updated', (event) => event.preventDefault())
+  keepPlace(window, onPlace)
+  void window.loadURL(pageAddress)
+  return window
+}
+
+/** What is seen before the page is: no white flash in the dark. */
+export function backgroundColour(): string {
+  return nativeTheme.shouldUseDarkColors ? '#16181d' : '#ffffff'
+}
+
+function keepPlace(window: BrowserWindow, onPlace: (place: Place) => void): void {
+  let timer: NodeJS.Timeout | undefined
+  const save = (): void => {
+    clearTimeout(timer)
+    if (!window.isDestroyed() && !window.isMinimized())
+      onPlace({ ...window.getNormalBounds(), maximized: window.isMaximized() })
+  }
+  const later = (): void => {
+    clearTimeout(timer)
+    timer = setTimeout(save, 500)
+  }
+  window.on('resize', later)
+  window.on('move', later)
+  window.on('close', save)
+}
+
+/** The remembered place, moved back onto a screen when the screen it was on is gone. */
+function visiblePlace(place: Place | null): Partial<Rectangle> {
+  if (!place) return {}
+  const { x, y, width, height } = place
+  if (x === undefined || y === undefined) return { width, height }
+  const { workArea } = screen.getDisplayMatching({ x, y, width, height })
+  const visible =
+    x < workArea.x + workArea.width - 100 &&
+    x + width > workArea.x + 100 &&
+    y >= workArea.y - 10 &&
+    y < workArea.y + workArea.height - 50
+  return visible
+    ? { x, y, width, height }
+    : { width: Math.min(width, workArea.width), height: Math.min(height, workArea.height) }
+}
