@@ -6,6 +6,7 @@ import { randomBytes } from 'node:crypto'
 import { constants } from 'node:fs'
 import { type FileHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
+import { UserError } from '../errors'
 import { explainingDiskErrors } from './disk-errors'
 
 /** Temporary names start so; nothing else of ours does. */
@@ -38,10 +39,21 @@ export async function writeJsonWhole(path: string, value: unknown): Promise<void
 
 /**
  * Makes a whole folder: `fill` writes into a temporary folder, which then takes the final name. A folder that stands
- * there already is moved aside first and removed once the new one is in place.
+ * there already is replaced only if it is empty or `replaces` says so of its file names; else it is a UserError.
  */
-export async function writeFolderWhole(folder: string, fill: (temporary: string) => Promise<void>): Promise<void> {
+export async function writeFolderWhole(
+  folder: string,
+  fill: (temporary: string) => Promise<void>,
+  { replaces = () => false }: { replaces?: (names: readonly string[]) => boolean } = {},
+): Promise<void> {
   const target = resolve(folder)
+  const names = await readdir(target).catch(() => [])
+  if (names.length > 0 && !replaces(names))
+    throw new UserError({
+      what: `${basename(target)} could not be written.`,
+      why: `${target} already holds other files.`,
+      next: 'Choose an empty or a new folder.',
+    })
   const parent = dirname(target)
   await explainingDiskErrors(
     { folder: parent, doing: `The folder ${basename(target)} could not be written` },

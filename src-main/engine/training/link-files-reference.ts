@@ -1,0 +1,140 @@
+/**
+ * Finding links in folders as the published system lays them out (method specification, inference 1.3 and 1.4): an inner
+ * link beside its model, outer links in a folder of their own, both possibly one per task.
+ */
+import { readFile, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { z } from 'zod'
+import { UserError } from '../errors'
+import { codeOf } from '../formats/disk-errors'
+import { fileInside } from './link-files-paths'
+
+export const innerConfigName = 'innerlink_config.json'
+export const adapterConfigName = 'adapter_config.json'
+export const outerConfigName = 'outerlink_config.json'
+export const outerAdapterConfigName = 'outer_adapter_config.json'
+export const adapterName = 'adapter.pt'
+
+const innerConfig = z.object({ tasks: z.record(z.string(), z.record(z.string(), z.unknown())).default({}) })
+const adapterConfig = z.object({ adapter_type: z.string().optional() })
+const adapters = z.array(
+  z.object({ legacy_key: z.string(), filename: z.string(), adapter_type: z.string().optional() }),
+)
+const outerConfig = z.object({
+  adapters: adapters.optional(),
+  tasks: z.record(z.string(), z.object({ adapters })).optional(),
+})
+
+/** The layouts know the tasks math and code; questions with choices use the links of math. */
+function layoutTask(task: string | undefined): string | undefined {
+  return task === 'choice' ? 'math' : task
+}
+
+/** The file of a folder's inner link. A UserError says what was looked for, or that a name leads out of the folder. */
+export async function findReferenceInner(folder: string, task?: string): Promise<string> {
+  const name = layoutTask(task)
+  const config = await readConfig(folder, innerConfigName, innerConfig)
+  if (config && name !== undefined && Object.hasOwn(config.tasks, name)) {
+    const file = config.tasks[name][adapterName] ?? adapterName
+    if (typeof file !== 'string')
+      throw wrongConfig(join(folder, innerConfigName), `the file of task ${name} is not a text`)
+    return fileInside(folder, file)
+  }
+  const candidates = name === undefined ? [adapterName] : [`adapter(${name}).pt`, adapterName]
+  for (const candidate of candidates) if (await exists(join(folder, candidate))) return fileInside(folder, candidate)
+  throw new UserError({
+    what: 'There is no inner link here.',
+    why: `${folder} has neither manifest.json nor ${candidates.join(' nor ')}.`,
+    next: 'Choose a link checkpoint, a folder with adapter.pt, a .safetensors or a .pt file.',
+  })
+}
+
+/** `adapter_type` of the adapter_config.json of a folder; null where there is none. */
+export async function readAdapterType(folder: string): Promise<string | null> {
+  return (await readConfig(folder, adapterConfigName, adapterConfig))?.adapter_type ?? null
+}
+
+/** Outer link key -> file and named type. Without an outerlink_config.json the files `<key>.pt` are taken. */
+export async function findReferenceOuter(
+  folder: string,
+  task: string | undefined,
+  keys: readonly string[],
+): Promise<Map<string, { file: string; type: string | null }>> {
+  const config = await readConfig(folder, outerConfigName, outerConfig)
+  const found = new Map<string, { file: string; type: string | null }>()
+  if (!config) {
+    for (const key of keys)
+      if (await exists(join(folder, `${key}.pt`)))
+        found.set(key, { file: await fileInside(folder, `${key}.pt`), type: null })
+    if (found.size === 0)
+      throw new UserError({
+        what: 'There are no outer links here.',
+        why: `${folder} has neither manifest.json nor ${outerConfigName} nor ${keys.map((k) => `${k}.pt`).join(', ')}.`,
+        next: 'Choose a checkpoint of outer links.',
+      })
+    return found
+  }
+  for (const entry of chooseAdapters(config, join(folder, outerConfigName), layoutTask(task)))
+    found.set(entry.legacy_key, { file: await fileInside(folder, entry.filename), type: entry.adapter_type ?? null })
+  return found
+}
+
+/** Types by key from outer_adapter_config.json (`<key>_type`); empty where there is none. */
+export async function readOuterTypes(folder: string): Promise<Map<string, string>> {
+  const config = await readConfig(folder, outerAdapterConfigName, z.record(z.string(), z.unknown()))
+  const types = new Map<string, string>()
+  for (const [name, value] of Object.entries(config ?? {}))
+    if (name.endsWith('_type') && typeof value === 'string') types.set(name.slice(0, -'_type'.length), value)
+  return types
+}
+
+function chooseAdapters(
+  config: z.infer<typeof outerConfig>,
+  path: string,
+  task: string | undefined,
+): z.infer<typeof adapters> {
+  if (!config.tasks) {
+    if (!config.adapters?.length) throw wrongConfig(path, 'it lists no adapters')
+    return config.adapters
+  }
+  const known = Object.keys(config.tasks)
+  if (task === undefined)
+    throw wrongConfig(path, `it has links for the tasks ${known.join(', ')}, and no task was chosen`)
+  if (!Object.hasOwn(config.tasks, task))
+    throw wrongConfig(path, `it has links for the tasks ${known.join(', ')}, not for ${task}`)
+  return config.tasks[task].adapters
+}
+
+async function readConfig<T>(folder: string, name: string, schema: z.ZodType<T>): Promise<T | null> {
+  const path = join(folder, name)
+  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+    if (codeOf(error) === 'ENOENT') return null
+    throw error
+  })
+  if (text === null) return null
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (error) {
+    throw wrongConfig(path, `it is not JSON (${(error as Error).message})`)
+  }
+  const parsed = schema.safeParse(value)
+  if (parsed.success) return parsed.data
+  const [issue] = parsed.error.issues
+  throw wrongConfig(path, `${issue.path.join('.') || 'top level'}: ${issue.message}`)
+}
+
+async function exists(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  )
+}
+
+function wrongConfig(path: string, why: string): UserError {
+  return new UserError({
+    what: 'The description of the links cannot be used.',
+    why: `${path}: ${why}.`,
+    next: 'Correct the file or choose another folder.',
+  })
+}
