@@ -8,7 +8,12 @@ import { dependencyProblem } from '../../../scripts/setup/dependencies.mjs'
 import { withLock } from '../../../scripts/setup/lock.mjs'
 import { inRange, nodeProblem } from '../../../scripts/setup/node-version.mjs'
 import { hashFiles, readStamp, writeStamp } from '../../../scripts/setup/stamp.mjs'
-import { aptNames, installableFrom, installedPackages, missingPackages } from '../../../scripts/setup/system-packages.mjs'
+import {
+  aptNames,
+  installableFrom,
+  installedPackages,
+  missingPackages,
+} from '../../../scripts/setup/system-packages.mjs'
 
 const repository = path.join(import.meta.dirname, '../../..')
 let folder: string
@@ -164,7 +169,11 @@ describe('system packages', () => {
       '  Candidate: 2:3.98-1build1',
       '',
     ].join('\n')
-    expect(aptNames(['libasound2', 'libnss3', 'xvfb'], installableFrom(policy))).toEqual(['libasound2t64', 'libnss3', 'xvfb'])
+    expect(aptNames(['libasound2', 'libnss3', 'xvfb'], installableFrom(policy))).toEqual([
+      'libasound2t64',
+      'libnss3',
+      'xvfb',
+    ])
   })
 })
 

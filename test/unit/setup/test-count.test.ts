@@ -31,10 +31,19 @@ describe('counting a vitest run', () => {
 
   it('counts a run without tests as a failure', () => {
     expect(countVitest({ testResults: [] }, 0)).toMatchObject({ passed: 0, failed: 1 })
-    expect(countVitest({ testResults: [file('passed', 'pending')] }, 0)).toMatchObject({ passed: 0, failed: 1, skipped: 1 })
+    expect(countVitest({ testResults: [file('passed', 'pending')] }, 0)).toMatchObject({
+      passed: 0,
+      failed: 1,
+      skipped: 1,
+    })
   })
 
   it('closes with the sums', () => {
-    expect(closingLine([{ passed: 3, failed: 0 }, { passed: 2, failed: 1 }])).toBe('5 passed, 1 failed')
+    expect(
+      closingLine([
+        { passed: 3, failed: 0 },
+        { passed: 2, failed: 1 },
+      ]),
+    ).toBe('5 passed, 1 failed')
   })
 })
