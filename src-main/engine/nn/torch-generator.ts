@@ -67,6 +67,18 @@ export class TorchGenerator {
     return values
   }
 
+  /** torch.randperm: 0 to n - 1, each place in turn swapping with one drawn from those at and after it. */
+  permutation(n: number): Int32Array {
+    const order = Int32Array.from({ length: n }, (_, i) => i)
+    for (let i = 0; i < n - 1; i++) {
+      const j = i + (this.nextUint32() % (n - i))
+      const kept = order[i]
+      order[i] = order[j]
+      order[j] = kept
+    }
+    return order
+  }
+
   private refill(): void {
     const w = this.words
     for (let i = 0; i < size; i++) {

@@ -8,24 +8,7 @@ import { TorchGenerator } from '../nn/torch-generator'
 /** The order of one epoch. Draws what a torch loader draws at an epoch's start: its base seed (unused here), then the sampler's seed. */
 export function epochOrder(generator: TorchGenerator, n: number): Int32Array {
   generator.nextInt63()
-  return permutation(new TorchGenerator(Number(generator.nextInt63() & 0xffffffffn)), n)
-}
-
-/** A seeded order of all rows, for `shuffle` in a data specification. */
-export function seededPermutation(seed: number, n: number): Int32Array {
-  return permutation(new TorchGenerator(seed), n)
-}
-
-/** torch.randperm: each place in turn swaps with one drawn from those at and after it. */
-function permutation(generator: TorchGenerator, n: number): Int32Array {
-  const order = Int32Array.from({ length: n }, (_, i) => i)
-  for (let i = 0; i < n - 1; i++) {
-    const j = i + (generator.nextUint32() % (n - i))
-    const kept = order[i]
-    order[i] = order[j]
-    order[j] = kept
-  }
-  return order
+  return new TorchGenerator(Number(generator.nextInt63() & 0xffffffffn)).permutation(n)
 }
 
 export interface Batch {

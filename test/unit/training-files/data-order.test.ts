@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { UserError } from '../../../src-main/engine/errors'
 import { TorchGenerator } from '../../../src-main/engine/nn/torch-generator'
-import { BatchOrder, epochOrder, seededPermutation } from '../../../src-main/engine/training/data-order'
+import { BatchOrder, epochOrder } from '../../../src-main/engine/training/data-order'
 
 describe('BatchOrder', () => {
   it('gives the torch orders batch by batch, with each epoch its own tail left out', () => {
@@ -49,10 +49,10 @@ describe('BatchOrder', () => {
   })
 })
 
-it('seededPermutation is a permutation, fixed by its seed', () => {
-  const order = seededPermutation(5, 1000)
+it('a permutation is fixed by its seed', () => {
+  const order = new TorchGenerator(5).permutation(1000)
   expect([...order].sort((a, b) => a - b)).toEqual(Array.from({ length: 1000 }, (_, i) => i))
-  expect(seededPermutation(5, 1000)).toEqual(order)
-  expect(seededPermutation(6, 1000)).not.toEqual(order)
+  expect(new TorchGenerator(5).permutation(1000)).toEqual(order)
+  expect(new TorchGenerator(6).permutation(1000)).not.toEqual(order)
   expect([...epochOrder(new TorchGenerator(1), 1)]).toEqual([0])
 })

@@ -1,0 +1,180 @@
+/**
+ * The rows that a job works on: read, put in order, cut to the limit, and freed of rows that lack a needed text. What was
+ * left out is counted and listed, so that no run silently trains on less (or on the text "null").
+ */
+import { UserError } from '../errors'
+import type { DataSpec } from '../job-spec'
+import { TorchGenerator } from '../nn/torch-generator'
+import { type RawRow, readRawRows } from './read-lines'
+
+/** A column, or alternatives of which the first that the data has is taken; rows carry it under the first name. */
+export type ColumnWish = string | readonly [string, ...string[]]
+
+export interface ReadOptions {
+  /** Every row needs a text here. */
+  readonly required: readonly ColumnWish[]
+  /** Taken along as text where a row has one. */
+  readonly optional?: readonly ColumnWish[]
+  /** For `shuffle`; the run's seed. */
+  readonly seed?: number
+}
+
+export interface DataRow {
+  /** Of a .jsonl file the line, of a .json file the place in its list; from 1. */
+  readonly number: number
+  /** Required and optional columns as text, unchanged; numbers and truth values as JSON writes them. */
+  readonly text: Readonly<Record<string, string>>
+  /** The whole row as it is in the file. */
+  readonly values: Readonly<Record<string, unknown>>
+}
+
+export interface RowProblem {
+  readonly number: number
+  /** The column's name in the file. */
+  readonly column: string
+  /** `null`: missing or null; `blank`: white space only; `structure`: a list or an object where a text is needed. */
+  readonly cause: 'null' | 'blank' | 'structure'
+}
+
+export interface DataReport {
+  readonly file: string
+  readonly format: 'json' | 'jsonl'
+  readonly sha256: string
+  /** Every column that some row has. */
+  readonly columns: readonly string[]
+  /** Rows in the file. */
+  readonly total: number
+  /** Rows after `limit`. */
+  readonly selected: number
+  /** Rows that are returned. */
+  readonly usable: number
+  /** Selected rows left out, by the cause of their first problem. */
+  readonly null: number
+  readonly blank: number
+  readonly structure: number
+  /** The first problem of every row that was left out, in file order. */
+  readonly problems: readonly RowProblem[]
+}
+
+export interface ReadRows {
+  readonly rows: readonly DataRow[]
+  readonly report: DataReport
+}
+
+/** Reads the rows of a data specification. Missing columns, broken lines and a file without a usable row are UserErrors. */
+export async function readRows(spec: DataSpec, { required, optional = [], seed = 0 }: ReadOptions): Promise<ReadRows> {
+  const { file } = spec
+  const { format, sha256, rows: all } = await readRawRows(file, spec.field)
+  if (all.length === 0) throw noRows(file, 'it has no rows')
+  const columns = columnsOf(all)
+  const needed = required.map((wish) => resolveColumn(wish, columns))
+  const missing = required.filter((_, i) => needed[i] === null)
+  if (missing.length > 0) throw missingColumns(file, missing, columns)
+  const wanted = optional.map((wish) => resolveColumn(wish, columns)).filter((c) => c !== null)
+  const selected = select(all, spec, seed)
+  const problems: RowProblem[] = []
+  const rows: DataRow[] = []
+  for (const row of selected) {
+    const problem = firstProblem(row, needed as readonly Column[])
+    if (problem) problems.push(problem)
+    else rows.push({ ...row, text: textOf(row, [...(needed as readonly Column[]), ...wanted]) })
+  }
+  if (rows.length === 0) throw noRows(file, describeProblems(problems))
+  const count = (cause: RowProblem['cause']): number => problems.filter((p) => p.cause === cause).length
+  return {
+    rows,
+    report: {
+      file,
+      format,
+      sha256,
+      columns,
+      total: all.length,
+      selected: selected.length,
+      usable: rows.length,
+      null: count('null'),
+      blank: count('blank'),
+      structure: count('structure'),
+      problems: problems.sort((a, b) => a.number - b.number),
+    },
+  }
+}
+
+/** One line for the log; null when every selected row can be used. */
+export function describeLeftOut({ selected, usable, problems }: DataReport): string | null {
+  if (usable === selected) return null
+  const shown = problems.slice(0, 5).map((p) => `${p.number} (${p.column}: ${causes[p.cause]})`)
+  const more = problems.length > shown.length ? ` and ${problems.length - shown.length} more` : ''
+  return `${selected - usable} of ${selected} rows are left out: ${shown.join(', ')}${more}.`
+}
+
+interface Column {
+  /** The name that rows carry. */
+  readonly name: string
+  /** The name in the file. */
+  readonly source: string
+}
+
+const causes: Record<RowProblem['cause'], string> = { null: 'null or missing', blank: 'blank', structure: 'no text' }
+
+function columnsOf(rows: readonly RawRow[]): string[] {
+  const columns = new Set<string>()
+  for (const { values } of rows) for (const name of Object.keys(values)) columns.add(name)
+  return [...columns]
+}
+
+function resolveColumn(wish: ColumnWish, columns: readonly string[]): Column | null {
+  const names = alternatives(wish)
+  const source = names.find((name) => columns.includes(name))
+  return source === undefined ? null : { name: names[0], source }
+}
+
+function alternatives(wish: ColumnWish): readonly string[] {
+  return typeof wish === 'string' ? [wish] : wish
+}
+
+function select(rows: readonly RawRow[], { shuffle, limit }: DataSpec, seed: number): readonly RawRow[] {
+  const ordered = shuffle ? Array.from(new TorchGenerator(seed).permutation(rows.length), (i) => rows[i]) : rows
+  return limit > 0 ? ordered.slice(0, limit) : ordered
+}
+
+function firstProblem({ number, values }: RawRow, needed: readonly Column[]): RowProblem | null {
+  for (const { source } of needed) {
+    const value = Object.hasOwn(values, source) ? values[source] : null
+    if (value === null) return { number, column: source, cause: 'null' }
+    if (typeof value === 'object') return { number, column: source, cause: 'structure' }
+    if (typeof value === 'string' && value.trim() === '') return { number, column: source, cause: 'blank' }
+  }
+  return null
+}
+
+function textOf({ values }: RawRow, columns: readonly Column[]): Record<string, string> {
+  const text: Record<string, string> = {}
+  for (const { name, source } of columns) {
+    const value = Object.hasOwn(values, source) ? values[source] : null
+    if (typeof value === 'string') text[name] = value
+    else if (value !== null && typeof value !== 'object') text[name] = String(value)
+  }
+  return text
+}
+
+function describeProblems(problems: readonly RowProblem[]): string {
+  const [first] = problems
+  return `none of its ${problems.length} rows can be used (row ${first.number}: ${first.column} is ${causes[first.cause]})`
+}
+
+function missingColumns(file: string, missing: readonly ColumnWish[], columns: readonly string[]): UserError {
+  const names = missing.map((wish) => alternatives(wish).join(' or '))
+  return new UserError({
+    what: `The data lacks ${names.length === 1 ? 'a column' : 'columns'} that this job needs.`,
+    why: `${file} has no ${names.join(', no ')}; its columns are ${columns.join(', ') || 'none'}.`,
+    next: 'Choose other data, or rename the columns.',
+  })
+}
+
+function noRows(file: string, why: string): UserError {
+  return new UserError({
+    what: 'There is no row to work on.',
+    why: `${file}: ${why}.`,
+    next: 'Choose a file with rows.',
+  })
+}
