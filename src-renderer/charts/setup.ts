@@ -43,14 +43,20 @@ const endLabels: Plugin<'line'> = {
         return last ? [{ ...entry, x: chartArea.right + 6, y: last.y }] : []
       })
       .sort((a, b) => a.y - b.y)
+    if (labels[0]) labels[0].y = Math.max(labels[0].y, chartArea.top + 4)
     for (let i = 1; i < labels.length; i += 1) labels[i].y = Math.max(labels[i].y, labels[i - 1].y + lineHeight)
-    const overflow = Math.max(0, (labels.at(-1)?.y ?? 0) - chartArea.bottom)
+    // Down from the top first, then up from the bottom, so that none leaves the plot.
+    let floor = chartArea.bottom + 4
+    for (const label of labels.toReversed()) {
+      label.y = Math.min(label.y, floor)
+      floor = label.y - lineHeight
+    }
     ctx.save()
     ctx.font = options.font
     ctx.textBaseline = 'middle'
     for (const label of labels) {
       ctx.fillStyle = label.color
-      ctx.fillText(label.text, label.x, label.y - overflow)
+      ctx.fillText(label.text, label.x, label.y)
     }
     ctx.restore()
   },

@@ -24,6 +24,13 @@ export function formatNumber(value: number, digits = 3): string {
   return minus(value.toFixed(decimals))
 }
 
+/** A number on an axis: no more digits than it needs. */
+export function formatTick(value: number): string {
+  if (value === 0) return '0'
+  const text = formatNumber(value)
+  return text.includes('.') ? text.replace(/\.?0+(?=e|$)/, '') : text
+}
+
 /** A fraction as percent without the sign: 0.98333 -> "98.3". */
 export function formatPercent(fraction: number, decimals = 1): string {
   return minus((fraction * 100).toFixed(decimals))

@@ -54,7 +54,7 @@ export function layOut(system: SystemPicture): Layout {
     const to = nodes[place(link.to)]
     if (link.kind === 'inner') {
       const center = from.x + nodeWidth / 2
-      return { link, path: loop(center, top), middle: { x: center, y: top - 26 } }
+      return { link, path: loop(center, top), middle: { x: center, y: top - 28 } }
     }
     const steps = place(link.to) - place(link.from)
     if (steps === 1) {
@@ -90,7 +90,7 @@ export function layOut(system: SystemPicture): Layout {
 }
 
 function loop(center: number, top: number): string {
-  return `M ${center + 24} ${top} C ${center + 38} ${top - 34}, ${center - 38} ${top - 34}, ${center - 24} ${top - 6}`
+  return `M ${center + 26} ${top} C ${center + 26} ${top - 36}, ${center - 26} ${top - 36}, ${center - 26} ${top - 6}`
 }
 
 /** One continuous path; inside an agent it runs behind the agent's box. */
@@ -101,7 +101,7 @@ function roundPath(nodes: readonly Node[], edges: readonly Edge[], middleY: numb
     parts.push(`L ${node.x} ${middleY}`)
     const center = node.x + nodeWidth / 2
     if (edges.some((edge) => edge.link.kind === 'inner' && edge.link.from === node.role)) {
-      parts.push(`L ${center + 24} ${top}`, loop(center, top).replace(/^M [^C]*/, ''), `L ${center - 24} ${top}`)
+      parts.push(`L ${center + 26} ${top}`, loop(center, top).replace(/^M [^C]*/, ''), `L ${center - 26} ${top}`)
     }
     parts.push(`L ${node.x + nodeWidth} ${middleY}`)
   }

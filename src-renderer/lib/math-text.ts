@@ -1,6 +1,6 @@
 /**
  * Splits a text into plain stretches and mathematics by the delimiters that questions and answers use:
- * $…$, $$…$$, \(…\), \[…\]. A dollar sign that is money ("$5 and $7") stays plain.
+ * $…$, $$…$$, \(…\), \[…\], and a bare \boxed{…}. A dollar sign that is money ("$5 and $7") stays plain.
  */
 
 export type MathPart =
@@ -52,10 +52,30 @@ function mathAt(text: string, at: number): Extract<MathPart, { kind: 'math' }> |
     if (tex.trim() === '') continue
     return { kind: 'math', source: text.slice(at, end + close.length), tex, display }
   }
+  if (text.startsWith('\\boxed{', at)) {
+    const end = closingBrace(text, at + '\\boxed'.length)
+    if (end < 0) return undefined
+    const source = text.slice(at, end + 1)
+    return { kind: 'math', source, tex: source, display: false }
+  }
   if (text[at] !== '$' || text[at + 1] === '$') return undefined
   const end = closingDollar(text, at + 1)
   if (end < 0) return undefined
   return { kind: 'math', source: text.slice(at, end + 1), tex: text.slice(at + 1, end), display: false }
+}
+
+/** The brace that closes the one at `open`; -1 where none does. */
+function closingBrace(text: string, open: number): number {
+  let depth = 0
+  for (let i = open; i < text.length; i += 1) {
+    if (text[i] === '\\') i += 1
+    else if (text[i] === '{') depth += 1
+    else if (text[i] === '}') {
+      depth -= 1
+      if (depth === 0) return i
+    }
+  }
+  return -1
 }
 
 /**

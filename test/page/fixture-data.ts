@@ -118,9 +118,9 @@ export function metrics(kind: RunSummary['kind'], steps: number): MetricPoint[] 
       ...(kind === 'outer'
         ? {
             gradNorms: {
-              'planner->critic': [norm(0.8), norm(0.55), norm(0.9)],
-              'critic->solver': [norm(1.0), norm(0.7), norm(1.2)],
-              'solver->planner': [norm(0.5), norm(0.4), null],
+              outer_12: [norm(0.8), norm(0.55), norm(0.9)],
+              outer_23: [norm(1.0), norm(0.7), norm(1.2)],
+              outer_31: [norm(0.5), norm(0.4), null],
             },
           }
         : {}),
@@ -170,7 +170,7 @@ export function pipeline(state: FixtureState): PipelineView {
           run: null,
         })),
         ...roles.map((role, i) => ({
-          key: `${role}->${roles[(i + 1) % 3]}`,
+          key: ['outer_12', 'outer_23', 'outer_31'][i],
           kind: 'outer' as const,
           from: role,
           to: roles[(i + 1) % 3],

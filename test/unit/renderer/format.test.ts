@@ -8,6 +8,7 @@ import {
   formatNumber,
   formatPercent,
   formatRate,
+  formatTick,
   plural,
 } from '../../../src-renderer/lib/format'
 
@@ -45,6 +46,9 @@ describe('numbers', () => {
     [-2.5, '−2.50'],
     [Number.NaN, 'NaN'],
   ])('%d is written %s', (value, text) => expect(formatNumber(value)).toBe(text))
+  it('writes axes with no more digits than they need', () => {
+    expect([0, 0.8, 0.25, 1, 1200, 0.0003].map((v) => formatTick(v))).toEqual(['0', '0.8', '0.25', '1', '1200', '3e−4'])
+  })
   it('groups counts and picks size units', () => {
     expect(plain(formatCount(1234567))).toBe('1 234 567')
     expect(plain(formatBytes(0))).toBe('0 B')

@@ -21,6 +21,11 @@ describe('splitMath', () => {
     expect(kinds('\\$3 and $x$')).toEqual(['$3 and ', '<x>'])
   })
 
+  it('typesets a bare box, braces balanced', () => {
+    expect(kinds('so \\boxed{\\frac{3}{4}} it is')).toEqual(['so ', '<\\boxed{\\frac{3}{4}}>', ' it is'])
+    expect(hasMath('\\boxed{open')).toBe(false)
+  })
+
   it('does not reach over a paragraph', () => expect(hasMath('a $x\n\ny$ b')).toBe(false))
 })
 
