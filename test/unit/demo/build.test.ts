@@ -76,8 +76,7 @@ describe('making the demo, shortened', () => {
 describe('the embedded demo', () => {
   it('holds what demo:build makes of its data, prompts and pipelines, and at most 8 MB', async () => {
     const text = (name: string) => readFile(path.join(demo, name), 'utf8')
-    for (const [name, content] of Object.entries(dataFiles(problems)))
-      expect((await text(name)) === content).toBe(true)
+    for (const [name, content] of Object.entries(dataFiles(problems))) expect((await text(name)) === content).toBe(true)
     const json = {
       'prompt-pack.json': demoPack,
       'pipeline.json': demoPipeline('full'),
