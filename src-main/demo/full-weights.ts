@@ -85,6 +85,7 @@ function buildGraph(config: DecoderConfig): { graph: Graph; weights: InputWeight
     heads: config.heads,
     kvHeads: config.kvHeads,
     headDim: config.headDim,
+    compute: 'float32',
     scale: 1 / Math.sqrt(config.headDim),
   }
   const mask = causalMask(g)

@@ -14,7 +14,7 @@
  */
 import { decoderBlocks, embedTokens, embeddingMatrix, finalNorm, headMatrix, type Pass } from '../models/decoder'
 import { inverseFrequencies, type DecoderConfig } from '../models/config'
-import type { WeightSource } from '../models/weights'
+import type { ComputeType, WeightSource } from '../models/weights'
 import { MASKED, maskedAttention, promptAttention, stepAttention, type HeadLayout } from '../nn/attention'
 import { innerLink } from '../nn/link-layers'
 import { innerParameterShapes, type InnerLinkType } from '../nn/link-types'
@@ -30,6 +30,7 @@ export type Task = (typeof task)[keyof typeof task]
 
 export interface AgentGraphOptions {
   readonly linkType: InnerLinkType
+  readonly compute: ComputeType
   /** Recompute blocks in the backward pass. */
   readonly checkpointBlocks?: boolean
 }
@@ -185,7 +186,7 @@ function prepare(
     weights,
     options,
     inputs,
-    layout: { heads: config.heads, kvHeads: config.kvHeads, headDim: config.headDim, scale: 1 / Math.sqrt(config.headDim) },
+    layout: { heads: config.heads, kvHeads: config.kvHeads, headDim: config.headDim, scale: 1 / Math.sqrt(config.headDim), compute: options.compute },
     x,
     rope: rotaryTable(g, positions, inverseFrequencies(config.rope, config.headDim), 'B*T'),
     keyPositions,

@@ -64,8 +64,8 @@ export class OnnxAgent implements Agent {
 
   private buildGraph(linkType: InnerLinkType): Graph {
     const root = new Graph('agent')
-    const source = new FileWeights(root, this.weights, computeType(this.options.device))
-    buildAgentGraph(root, this.config, source, { linkType, checkpointBlocks: this.options.checkpointBlocks })
+    const compute = computeType(this.options.device)
+    buildAgentGraph(root, this.config, new FileWeights(root, this.weights, compute), { linkType, compute, checkpointBlocks: this.options.checkpointBlocks })
     return root
   }
 

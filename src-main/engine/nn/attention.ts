@@ -18,6 +18,8 @@ export interface HeadLayout {
   readonly kvHeads: number
   readonly headDim: number
   readonly scale: number
+  /** Type in which the fused kernel computes; its inputs and results are cast where they differ. */
+  readonly compute: 'float32' | 'float16' | 'bfloat16'
 }
 
 /** [B, T, kvHeads*d] -> [B, kvHeads, T, d]. */
@@ -126,11 +128,11 @@ export function promptAttention(
   h: HeadLayout,
 ): { output: Value; keys: Value; values: Value } {
   const [batch, time] = q.shape
-  const cache = { dtype: q.dtype, shape: [batch, h.kvHeads, time, h.headDim] }
+  const cache = { dtype: h.compute, shape: [batch, h.kvHeads, time, h.headDim] }
   const [output, keys, values] = g.node(
     'GroupQueryAttention',
-    [q, k, v, null, null, lengthsMinusOne, total],
-    [{ dtype: q.dtype, shape: q.shape }, cache, cache],
+    [op.cast(g, q, h.compute), op.cast(g, k, h.compute), op.cast(g, v, h.compute), null, null, lengthsMinusOne, total],
+    [{ dtype: h.compute, shape: q.shape }, cache, cache],
     {
       num_heads: int(h.heads),
       kv_num_heads: int(h.kvHeads),
@@ -139,7 +141,7 @@ export function promptAttention(
     },
     op.MICROSOFT,
   )
-  return { output, keys, values }
+  return { output: op.cast(g, output, q.dtype), keys: op.cast(g, keys, q.dtype), values: op.cast(g, values, q.dtype) }
 }
 
 /**

@@ -1,0 +1,83 @@
+/** config.json files as published, against what transformers makes of them. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import type { DecoderConfig, RopeParameters } from '../../src-main/engine/models/config'
+import { families, resolveConfig } from '../../src-main/engine/models/families'
+
+type Raw = Record<string, unknown>
+const { cases } = JSON.parse(readFileSync(join(import.meta.dirname, 'configs.json'), 'utf8')) as {
+  cases: Record<string, { given: Raw; resolved: Raw }>
+}
+const ours = Object.entries(cases).filter(([, c]) => (c.given.model_type as string) in families)
+
+/** Our fields under transformers' names. */
+function published(c: DecoderConfig): Raw {
+  return {
+    vocab_size: c.vocabSize,
+    hidden_size: c.hiddenSize,
+    intermediate_size: c.intermediateSize,
+    num_hidden_layers: c.layers,
+    num_attention_heads: c.heads,
+    num_key_value_heads: c.kvHeads,
+    head_dim: c.headDim,
+    rms_norm_eps: c.normEpsilon,
+    tie_word_embeddings: c.tiedEmbeddings,
+    max_position_embeddings: c.maxPositions,
+    bos_token_id: c.bosTokenId,
+    pad_token_id: c.padTokenId,
+  }
+}
+
+function windows(resolved: Raw): number[] {
+  const size = (resolved.sliding_window as number | null | undefined) ?? 0
+  const types = resolved.layer_types as string[] | undefined
+  const layers = resolved.num_hidden_layers as number
+  return Array.from({ length: layers }, (_, i) => (types ? (types[i] === 'sliding_attention' ? size : 0) : size))
+}
+
+function rope(resolved: Raw): RopeParameters {
+  const r = resolved.rope_parameters as Record<string, number> & { rope_type: string }
+  const base = { type: r.rope_type, theta: r.rope_theta }
+  if (r.rope_type === 'linear') return { ...base, factor: r.factor } as RopeParameters
+  if (r.rope_type === 'llama3') {
+    return {
+      ...base,
+      factor: r.factor,
+      lowFreqFactor: r.low_freq_factor,
+      highFreqFactor: r.high_freq_factor,
+      originalMaxPositions: r.original_max_position_embeddings,
+    } as RopeParameters
+  }
+  return base as RopeParameters
+}
+
+describe('config.json as published', () => {
+  it.each(ours)('%s', (_, { given, resolved }) => {
+    const config = resolveConfig(given)
+    const expected = Object.fromEntries(Object.keys(published(config)).map((k) => [k, resolved[k]]))
+    expect(published(config)).toEqual(expected)
+    expect(config.windows).toEqual(windows(resolved))
+    expect(config.rope).toEqual(rope(resolved))
+    expect(config.outputBias).toBe(resolved.attention_bias ?? false)
+    expect(config.mlpBias).toBe(resolved.mlp_bias ?? false)
+    const eos = resolved.eos_token_id
+    expect(config.eosTokenIds).toEqual(eos === null ? [] : [eos].flat())
+  })
+
+  it('covers every family', () => {
+    expect(new Set(ours.map(([, c]) => c.given.model_type))).toEqual(new Set(Object.keys(families)))
+  })
+
+  it.each([
+    [{ model_type: 'gpt_neox' }, /gpt_neox.*Supported types are llama, mistral, qwen2, qwen3/],
+    [{}, /names no model type.*Supported types/],
+    [{ model_type: 'llama', rope_scaling: { rope_type: 'yarn', factor: 4 } }, /rope type "yarn".*default, linear, llama3/],
+    [{ model_type: 'llama', hidden_size: -4 }, /"hidden_size" is -4/],
+    [{ model_type: 'llama', hidden_act: 'gelu' }, /activation "gelu"/],
+    [{ model_type: 'llama', num_attention_heads: 6, hidden_size: 96, num_key_value_heads: 4 }, /num_key_value_heads/],
+    [{ model_type: 'llama', rope_scaling: { rope_type: 'linear' } }, /rope factor/],
+  ])('refuses %j by name', (raw, message) => {
+    expect(() => resolveConfig(raw)).toThrow(message)
+  })
+})

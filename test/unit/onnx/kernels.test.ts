@@ -1,0 +1,39 @@
+/** Every graph the engine generates has its kernels: all on the CPU, and on CUDA all but the ones listed here. */
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { buildAgentGraph } from '../../../src-main/engine/agents/agent-graph'
+import { openModelWeights } from '../../../src-main/engine/formats/model-weights'
+import { readConfig } from '../../../src-main/engine/models/families'
+import { FileWeights, type ComputeType } from '../../../src-main/engine/models/weights'
+import { innerLinkTypes, type InnerLinkType } from '../../../src-main/engine/nn/link-types'
+import { Graph } from '../../../src-main/engine/onnx/graph'
+import { missingKernels } from './kernels'
+
+const models = join(import.meta.dirname, '../../golden/models')
+
+async function agentGraph(name: string, compute: ComputeType, linkType: InnerLinkType, checkpointBlocks: boolean): Promise<Graph> {
+  const folder = join(models, name)
+  const root = new Graph(name)
+  const weights = new FileWeights(root, await openModelWeights(folder), compute)
+  buildAgentGraph(root, await readConfig(folder), weights, { linkType, compute, checkpointBlocks })
+  return root
+}
+
+describe.each(['llama', 'llama3-rope-bf16', 'mistral-window', 'qwen2-sharded', 'qwen3'])('kernels for %s', (name) => {
+  it.each(Object.keys(innerLinkTypes) as InnerLinkType[])('on the CPU, inner link %s', async (type) => {
+    expect(missingKernels(await agentGraph(name, 'float32', type, false), 'cpu')).toEqual([])
+    expect(missingKernels(await agentGraph(name, 'float32', type, true), 'cpu')).toEqual([])
+  })
+
+  it.each(['float16', 'bfloat16'] as const)('on CUDA in %s', async (compute) => {
+    expect(missingKernels(await agentGraph(name, compute, 'ln_res_adapter', true), 'cuda')).toEqual(onCpu)
+  })
+})
+
+/** Nodes that fall back to the CPU, by operator and type. None is left. */
+const onCpu: string[] = []
+
+it('a node without a kernel is reported', async () => {
+  const g = await agentGraph('qwen3', 'float32', 'ln_res_adapter', false)
+  expect(missingKernels(g, 'cuda')).toEqual(['GroupQueryAttention f32'])
+})
