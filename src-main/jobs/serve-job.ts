@@ -2,9 +2,9 @@
  * The engine process's whole life: waits for a job, runs it with a heartbeat, hands every event on, and ends. Apart from
  * engine-process.ts so that it runs in tests over any channel.
  */
-import { mkdir } from 'node:fs/promises'
 import type { runJob } from '../engine/engine'
 import { UserError } from '../engine/errors'
+import { prepareOutputFolder } from '../engine/formats/disk-errors'
 import type { JobEvent } from '../engine/job-events'
 import type { JobSpec } from '../engine/job-spec'
 import { toEngine, type EngineChannel } from './engine-messages'
@@ -67,7 +67,7 @@ export async function runGuarded(
   }
   let stopHeartbeat: () => Promise<void> = async () => undefined
   try {
-    await mkdir(spec.output, { recursive: true })
+    await prepareOutputFolder(spec.output)
     await refuseIfBusy(spec.output)
     stopHeartbeat = startHeartbeat(spec.output)
     await run(spec, { ...options, emit })

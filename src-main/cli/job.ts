@@ -1,0 +1,72 @@
+/**
+ * `npm run job -- spec.json [--resume]`: one job of the app without a window. Events go to standard output as JSON lines; the exit
+ * code is 0 only when the job finished. Ctrl-C asks it to stop at a state that can be resumed, a second one ends it at once.
+ */
+import { runJob } from '../engine/engine'
+import type { JobEvent } from '../engine/job-events'
+import { readSpecFile } from '../jobs/read-spec'
+import { runGuarded } from '../jobs/serve-job'
+import { parseOptions } from './options'
+import { UsageError } from './usage-error'
+
+const usage = `npm run job -- spec.json [--resume]
+  spec.json  what to do; relative paths in it are relative to its folder
+  --resume   go on from where the run in the spec's output folder stopped`
+
+/** Exit codes as a shell gives them to what a signal ended. */
+const stoppedCode = 130
+
+/** Returns the exit code. Throws UserError, UsageError. */
+export async function runJobCommand(args: readonly string[]): Promise<number> {
+  const { values, positionals } = parseOptions(
+    args,
+    { resume: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } },
+    usage,
+    true,
+  )
+  if (values.help) {
+    process.stdout.write(`${usage}\n`)
+    return 0
+  }
+  if (positionals.length !== 1) throw new UsageError('Name one spec file.', usage)
+  const spec = await readSpecFile(positionals[0])
+  const { signal, restore } = stopOnSignals()
+  try {
+    const last = await runGuarded(runJob, spec, { emit: writeLine, signal, resume: values.resume === true })
+    return exitCodeOf(last)
+  } finally {
+    restore()
+  }
+}
+
+function exitCodeOf(last: JobEvent): number {
+  if (last.kind === 'finished') return 0
+  if (last.kind === 'stopped') {
+    process.stderr.write(`Stopped at step ${last.step}${last.resumable ? '; go on with --resume' : ''}.\n`)
+    return stoppedCode
+  }
+  if (last.kind === 'failed') {
+    process.stderr.write(`${last.what}\n${last.why}\n${last.next}\n`)
+    if (process.env.STUDIO_DEBUG && last.detail !== undefined) process.stderr.write(`${last.detail}\n`)
+  }
+  return 1
+}
+
+function writeLine(event: JobEvent): void {
+  process.stdout.write(JSON.stringify(event) + '\n')
+}
+
+/** The first signal, or a reader that has gone away, asks to stop. The handlers then go, so that a second signal ends the process. */
+function stopOnSignals(): { signal: AbortSignal; restore: () => void } {
+  const controller = new AbortController()
+  const signals = ['SIGINT', 'SIGTERM'] as const
+  const restore = (): void => signals.forEach((name) => process.off(name, stop))
+  const stop = (): void => {
+    restore()
+    process.stderr.write('\nStopping at the next step boundary; again to end at once.\n')
+    controller.abort()
+  }
+  signals.forEach((name) => process.on(name, stop))
+  process.stdout.on('error', () => controller.abort())
+  return { signal: controller.signal, restore }
+}
