@@ -20,7 +20,12 @@ export interface Mark {
 }
 
 /** One value of every point by step; absent samples stay absent. */
-export function byStep(points: readonly MetricPoint[], label: string, color: number, pick: (point: MetricPoint) => number | null | undefined): Series {
+export function byStep(
+  points: readonly MetricPoint[],
+  label: string,
+  color: number,
+  pick: (point: MetricPoint) => number | null | undefined,
+): Series {
   const x: number[] = []
   const y: (number | null)[] = []
   let any = false
@@ -34,10 +39,13 @@ export function byStep(points: readonly MetricPoint[], label: string, color: num
 }
 
 /** Gradient norms: for each link, one series a round. Links in the order in which they first occur. */
-export function gradientsByLink(points: readonly MetricPoint[]): { readonly link: string; readonly series: readonly Series[] }[] {
+export function gradientsByLink(
+  points: readonly MetricPoint[],
+): { readonly link: string; readonly series: readonly Series[] }[] {
   const rounds = new Map<string, number>()
   for (const { gradNorms } of points) {
-    for (const [link, norms] of Object.entries(gradNorms ?? {})) rounds.set(link, Math.max(rounds.get(link) ?? 0, norms.length))
+    for (const [link, norms] of Object.entries(gradNorms ?? {}))
+      rounds.set(link, Math.max(rounds.get(link) ?? 0, norms.length))
   }
   return [...rounds].map(([link, count]) => ({
     link,

@@ -15,7 +15,17 @@ import annotation from 'chartjs-plugin-annotation'
 import zoom from 'chartjs-plugin-zoom'
 import type { ChartColours } from './colours.svelte'
 
-Chart.register(LineController, LineElement, PointElement, LinearScale, LogarithmicScale, Filler, Tooltip, annotation, zoom)
+Chart.register(
+  LineController,
+  LineElement,
+  PointElement,
+  LinearScale,
+  LogarithmicScale,
+  Filler,
+  Tooltip,
+  annotation,
+  zoom,
+)
 Chart.defaults.animation = false
 Chart.defaults.normalized = true
 Chart.defaults.parsing = false
@@ -32,7 +42,11 @@ declare module 'chart.js' {
 const endLabels: Plugin<'line'> = {
   id: 'endLabels',
   afterDatasetsDraw(chart, _args, raw) {
-    const options = raw as { show?: boolean; font: string; entries: readonly { text: string; color: string; dataset: number }[] }
+    const options = raw as {
+      show?: boolean
+      font: string
+      entries: readonly { text: string; color: string; dataset: number }[]
+    }
     if (!options.show) return
     const { ctx, chartArea } = chart
     const lineHeight = 13
@@ -66,7 +80,9 @@ const endLabels: Plugin<'line'> = {
 const whiskers: Plugin<'line'> = {
   id: 'whiskers',
   beforeDatasetsDraw(chart, _args, raw) {
-    const options = raw as { sets?: readonly { color: string; points: readonly { x: number; low: number; high: number }[] }[] }
+    const options = raw as {
+      sets?: readonly { color: string; points: readonly { x: number; low: number; high: number }[] }[]
+    }
     const { ctx, scales } = chart
     ctx.save()
     ctx.lineWidth = 1.25

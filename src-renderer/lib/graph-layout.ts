@@ -94,7 +94,13 @@ function loop(center: number, top: number): string {
 }
 
 /** One continuous path; inside an agent it runs behind the agent's box. */
-function roundPath(nodes: readonly Node[], edges: readonly Edge[], middleY: number, top: number, system: SystemPicture): string {
+function roundPath(
+  nodes: readonly Node[],
+  edges: readonly Edge[],
+  middleY: number,
+  top: number,
+  system: SystemPicture,
+): string {
   if (nodes.length === 0) return ''
   const parts = [`M ${nodes[0].x - 40} ${middleY}`]
   for (const node of nodes) {

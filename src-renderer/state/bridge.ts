@@ -39,5 +39,9 @@ export function listen<N extends EventName>(name: N, listener: (payload: EventPa
 export function asError(thrown: unknown): StudioError {
   if (thrown instanceof Refused) return thrown.error
   const message = thrown instanceof Error ? thrown.message : String(thrown)
-  return { what: 'Something in the window went wrong.', why: message, next: 'Reload the window (Ctrl R); nothing is lost.' }
+  return {
+    what: 'Something in the window went wrong.',
+    why: message,
+    next: 'Reload the window (Ctrl R); nothing is lost.',
+  }
 }

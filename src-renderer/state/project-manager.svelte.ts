@@ -1,5 +1,11 @@
 /** The open project: its system, its pipeline, and the other projects that could be opened. */
-import type { DamagedProject, PipelineView, ProjectSummary, ProjectView, StudioError } from '../../src-main/bridge/contract'
+import type {
+  DamagedProject,
+  PipelineView,
+  ProjectSummary,
+  ProjectView,
+  StudioError,
+} from '../../src-main/bridge/contract'
 import { ask, listen } from './bridge'
 import { Resource } from './resource.svelte'
 import { isText, settingsManager } from './settings-manager.svelte'

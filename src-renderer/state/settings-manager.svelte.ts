@@ -23,10 +23,7 @@ class SettingsManager {
 
   async start(): Promise<void> {
     listen('settings/changed', ({ settings }) => this.#take(settings))
-    await Promise.all([
-      this.#info.load(() => ask('app/info', {})),
-      this.#settings.load(() => ask('settings/get', {})),
-    ])
+    await Promise.all([this.#info.load(() => ask('app/info', {})), this.#settings.load(() => ask('settings/get', {}))])
     this.#remembered = { ...this.#settings.value?.view, ...this.#remembered }
     this.#applyAppearance()
   }

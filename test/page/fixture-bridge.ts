@@ -79,11 +79,24 @@ export function fixtureBridge(query: URLSearchParams): StudioBridge {
     'runs/list': () => ({ runs }),
     'runs/get': ({ run: id }) => ({
       ...run(id),
-      spec: { kind: run(id).kind, mode: 'corrected', seed: 42, rounds: { from: 1, to: 3 }, learningRate: 0.0003, batchSize: 16 },
+      spec: {
+        kind: run(id).kind,
+        mode: 'corrected',
+        seed: 42,
+        rounds: { from: 1, to: 3 },
+        learningRate: 0.0003,
+        batchSize: 16,
+      },
       folder: `/home/maria/RecursiveMAS/projects/Demo/runs/${id}`,
       bytesOnDisk: 4_200_000,
       checkpoints: [{ step: 50, time: Date.now() - 120_000, best: true, folder: 'checkpoints/step-50' }],
-      notes: [{ time: Date.now() - 200_000, level: 'warning', message: '3 rows have an empty answer and are not trained on.' }],
+      notes: [
+        {
+          time: Date.now() - 200_000,
+          level: 'warning',
+          message: '3 rows have an empty answer and are not trained on.',
+        },
+      ],
       logTail: run(id).error ? 'saving step 62\nENOSPC: no space left on device, write' : null,
       history: [{ time: run(id).started ?? run(id).created, state: 'running', detail: 'process 41260' }],
     }),
@@ -95,12 +108,21 @@ export function fixtureBridge(query: URLSearchParams): StudioBridge {
       return { bytes: 4_200_000 }
     },
     'runs/log': () => {
-      const text = Array.from({ length: 80 }, (_, i) => `step ${i + 1}  loss ${(0.6 * Math.exp(-i / 40)).toFixed(4)}`).join('\n') + '\n'
+      const text =
+        Array.from({ length: 80 }, (_, i) => `step ${i + 1}  loss ${(0.6 * Math.exp(-i / 40)).toFixed(4)}`).join('\n') +
+        '\n'
       return { text, from: 0, to: text.length, size: text.length }
     },
     'runs/metrics': ({ run: id }) => ({
       points: pointsOf(id),
-      validations: [20, 40, 60].map((step, i) => ({ step, time: Date.now(), name: 'accuracy', value: [0.62, 0.81, 0.9][i], n: 60, best: i === 2 })),
+      validations: [20, 40, 60].map((step, i) => ({
+        step,
+        time: Date.now(),
+        name: 'accuracy',
+        value: [0.62, 0.81, 0.9][i],
+        n: 60,
+        best: i === 2,
+      })),
       total: pointsOf(id).length,
     }),
     'results/list': () => ({ results: data.results(state) }),
@@ -152,7 +174,10 @@ export function fixtureBridge(query: URLSearchParams): StudioBridge {
       if (!next || next.step > 150) return
       pointsOf(current.id).push(next)
       emit('run/metrics', { project: data.project, run: current.id, points: [next] })
-      change(current.id, { lastMetrics: next, progress: { ...current.progress, done: next.step, secondsLeft: (150 - next.step) / 1.9 } })
+      change(current.id, {
+        lastMetrics: next,
+        progress: { ...current.progress, done: next.step, secondsLeft: (150 - next.step) / 1.9 },
+      })
     }, 500)
   }
 
@@ -162,7 +187,10 @@ export function fixtureBridge(query: URLSearchParams): StudioBridge {
       try {
         return { ok: true, value: answers[name](params) } as Reply<typeof name>
       } catch (error) {
-        return { ok: false, error: { what: 'This cannot be shown.', why: `${(error as Error).message}.`, next: 'Try again.' } } as Reply<typeof name>
+        return {
+          ok: false,
+          error: { what: 'This cannot be shown.', why: `${(error as Error).message}.`, next: 'Try again.' },
+        } as Reply<typeof name>
       }
     },
     on(name, listener) {

@@ -27,9 +27,21 @@ interface StepPlan {
 }
 
 const evaluations = [
-  ...[1, 2, 3].map((r) => ({ id: `untrained-${r}`, title: `Untrained links, ${r} round${r > 1 ? 's' : ''}`, right: 0 })),
-  ...[1, 2, 3].map((r) => ({ id: `trained-${r}`, title: `Trained links, ${r} round${r > 1 ? 's' : ''}`, right: [100, 196, 294][r - 1] })),
-  ...[1, 2, 3].map((r) => ({ id: `text-${r}`, title: `Team passing text, ${r} round${r > 1 ? 's' : ''}`, right: [100, 200, 300][r - 1] })),
+  ...[1, 2, 3].map((r) => ({
+    id: `untrained-${r}`,
+    title: `Untrained links, ${r} round${r > 1 ? 's' : ''}`,
+    right: 0,
+  })),
+  ...[1, 2, 3].map((r) => ({
+    id: `trained-${r}`,
+    title: `Trained links, ${r} round${r > 1 ? 's' : ''}`,
+    right: [100, 196, 294][r - 1],
+  })),
+  ...[1, 2, 3].map((r) => ({
+    id: `text-${r}`,
+    title: `Team passing text, ${r} round${r > 1 ? 's' : ''}`,
+    right: [100, 200, 300][r - 1],
+  })),
   { id: 'single', title: 'Solver alone', right: 1 },
 ]
 
@@ -77,7 +89,16 @@ export function runs(state: FixtureState): RunSummary[] {
         seconds: standing === 'queued' ? 0 : 40 + i * 17,
         progress:
           standing === 'running' || standing === 'failed'
-            ? { title: 'Training', phase: 'training', done: 62, total: 150, unit: 'steps', rate: 1.9, secondsLeft: 46, time: now }
+            ? {
+                title: 'Training',
+                phase: 'training',
+                done: 62,
+                total: 150,
+                unit: 'steps',
+                rate: 1.9,
+                secondsLeft: 46,
+                time: now,
+              }
             : null,
         lastMetrics: step.kind === 'evaluate' ? null : (metrics(step.kind, 62).at(-1) ?? null),
         checkpointStep: step.kind === 'evaluate' ? null : 50,
@@ -226,7 +247,11 @@ export function table(state: FixtureState): ComparisonTable {
     const found = list.find((result) => result.step === id)
     return found ? { result: found.id, accuracy: found.accuracy, strictAccuracy: null, seconds: found.seconds } : null
   }
-  const row = (system: string, title: string) => ({ system, title, cells: [1, 2, 3].map((r) => cell(`${system}-${r}`)) })
+  const row = (system: string, title: string) => ({
+    system,
+    title,
+    cells: [1, 2, 3].map((r) => cell(`${system}-${r}`)),
+  })
   return {
     columns: [1, 2, 3].map((rounds) => ({ rounds, title: `${rounds} round${rounds > 1 ? 's' : ''}` })),
     rows: [
@@ -249,12 +274,19 @@ export function question(index: number, result: ResultSummary | undefined): Ques
     return {
       ...question(0, result),
       index,
-      question: 'Let $f(x) = \\frac{x^2 - 1}{x + 2}$. Find all $x$ with \\[ \\int_0^x f(t)\\,dt = 0 \\] if a ticket costs $5 and another one $7.',
+      question:
+        'Let $f(x) = \\frac{x^2 - 1}{x + 2}$. Find all $x$ with \\[ \\int_0^x f(t)\\,dt = 0 \\] if a ticket costs $5 and another one $7.',
       gold: '$\\frac{3}{4}$',
       output: 'We get $x = \\sqrt{2} + \\dfrac{3}{4}$, so the answer is \\boxed{\\frac34}.',
       grades: [
         { grader: 'reference', correct: true, prediction: '\\frac34', gold: '\\frac{3}{4}', cause: null },
-        { grader: 'strict', correct: null, prediction: '\\frac34', gold: '\\frac{3}{4}', cause: 'The boxed answer is not the last expression.' },
+        {
+          grader: 'strict',
+          correct: null,
+          prediction: '\\frac34',
+          gold: '\\frac{3}{4}',
+          cause: 'The boxed answer is not the last expression.',
+        },
       ],
     }
   }
@@ -270,14 +302,18 @@ export function question(index: number, result: ResultSummary | undefined): Ques
     index,
     question: questions[index % 3],
     gold: 'three : nine plus zero is nine plus one is zero',
-    output: right ? 'three : nine plus zero is nine plus one is zero' : 'three : nine plus zero is eight plus one is nine',
+    output: right
+      ? 'three : nine plus zero is nine plus one is zero'
+      : 'three : nine plus zero is eight plus one is nine',
     correct: right,
     strict: null,
     grades: [
       {
         grader: 'exact',
         correct: right,
-        prediction: right ? 'three : nine plus zero is nine plus one is zero' : 'three : nine plus zero is eight plus one is nine',
+        prediction: right
+          ? 'three : nine plus zero is nine plus one is zero'
+          : 'three : nine plus zero is eight plus one is nine',
         gold: 'three : nine plus zero is nine plus one is zero',
         cause: right ? null : 'Word 7 is “eight”, not “nine”.',
       },
@@ -287,7 +323,14 @@ export function question(index: number, result: ResultSummary | undefined): Ques
         round: r + 1,
         role,
         prompt: [
-          { kind: 'text' as const, text: ['<|user|> plan again the question : ' + questions[index % 3] + ' feedback : ', '<|user|> refine the plan for question : ' + questions[index % 3] + ' plan : ', '<|user|> solve with the plan : '][i] },
+          {
+            kind: 'text' as const,
+            text: [
+              '<|user|> plan again the question : ' + questions[index % 3] + ' feedback : ',
+              '<|user|> refine the plan for question : ' + questions[index % 3] + ' plan : ',
+              '<|user|> solve with the plan : ',
+            ][i],
+          },
           ...(r === 0 && i === 0
             ? []
             : [
@@ -299,7 +342,14 @@ export function question(index: number, result: ResultSummary | undefined): Ques
                   text: passing === 'text' ? '1 : 9 + 7 = 6 ; - 0' : null,
                 },
               ]),
-          { kind: 'text' as const, text: [' use it softly <|end|> <|assistant|>', ' refine it <|end|> <|assistant|>', ' question : ' + questions[index % 3] + ' answer <|end|> <|assistant|>'][i] },
+          {
+            kind: 'text' as const,
+            text: [
+              ' use it softly <|end|> <|assistant|>',
+              ' refine it <|end|> <|assistant|>',
+              ' question : ' + questions[index % 3] + ' answer <|end|> <|assistant|>',
+            ][i],
+          },
         ],
         promptTokens: 38 + i * 3,
         latents:
@@ -334,7 +384,15 @@ export function checkpoints(state: FixtureState): CheckpointView[] {
         created: (run.ended ?? now) - i * minute,
         bytes: 420_000,
         folder: `/home/maria/RecursiveMAS/projects/Demo/runs/${run.id}/checkpoints/step-${step}`,
-        manifest: { style: 'sequential', seed: 42, step, promptPack: 'sha256:4f1c…', baseModel: 'vel-planner', inWidth: 64, outWidth: 64 },
+        manifest: {
+          style: 'sequential',
+          seed: 42,
+          step,
+          promptPack: 'sha256:4f1c…',
+          baseModel: 'vel-planner',
+          inWidth: 64,
+          outWidth: 64,
+        },
       })),
     )
 }

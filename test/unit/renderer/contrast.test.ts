@@ -7,7 +7,8 @@ const colours = new Map<string, { light: string; dark: string }>()
 for (const [, name, light, dark] of css.matchAll(/--([a-z0-9-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)/g)) {
   colours.set(name, { light, dark })
 }
-for (const [, name, both] of css.matchAll(/--([a-z0-9-]+): (#[0-9a-f]{6});/g)) colours.set(name, { light: both, dark: both })
+for (const [, name, both] of css.matchAll(/--([a-z0-9-]+): (#[0-9a-f]{6});/g))
+  colours.set(name, { light: both, dark: both })
 
 function luminance(hex: string): number {
   const [r, g, b] = [1, 3, 5].map((at) => {

@@ -1,5 +1,12 @@
 import { describe, expect, it } from 'vitest'
-import { noSelection, rowAfterKey, selectAll, selectOne, selectRange, toggleOne } from '../../../src-renderer/lib/selection'
+import {
+  noSelection,
+  rowAfterKey,
+  selectAll,
+  selectOne,
+  selectRange,
+  toggleOne,
+} from '../../../src-renderer/lib/selection'
 
 const keys = ['a', 'b', 'c', 'd', 'e']
 const rows = (selection: { selected: ReadonlySet<string> }): string => [...selection.selected].sort().join('')

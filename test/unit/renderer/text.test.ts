@@ -7,10 +7,24 @@ describe('splitMath', () => {
   const kinds = (text: string): string[] => splitMath(text).map((p) => (p.kind === 'math' ? `<${p.tex}>` : p.text))
 
   it('finds all four delimiters and keeps the source', () => {
-    expect(kinds('a $x^2$ b \\(y\\) c $$z$$ d \\[w\\] e')).toEqual(['a ', '<x^2>', ' b ', '<y>', ' c ', '<z>', ' d ', '<w>', ' e'])
+    expect(kinds('a $x^2$ b \\(y\\) c $$z$$ d \\[w\\] e')).toEqual([
+      'a ',
+      '<x^2>',
+      ' b ',
+      '<y>',
+      ' c ',
+      '<z>',
+      ' d ',
+      '<w>',
+      ' e',
+    ])
     const parts = splitMath('$$z$$')
     expect(parts).toEqual([{ kind: 'math', source: '$$z$$', tex: 'z', display: true }])
-    expect(splitMath('a $x$ b').map((p) => (p.kind === 'math' ? p.source : p.text)).join('')).toBe('a $x$ b')
+    expect(
+      splitMath('a $x$ b')
+        .map((p) => (p.kind === 'math' ? p.source : p.text))
+        .join(''),
+    ).toBe('a $x$ b')
   })
 
   it('leaves money and unfinished mathematics alone', () => {
@@ -46,7 +60,11 @@ describe('search', () => {
   it('wants every word and prefers word starts', () => {
     expect(matchScore('Outer links', 'link out')).not.toBeNull()
     expect(matchScore('Outer links', 'outer x')).toBeNull()
-    expect(filterByQuery(['the solver', 'resolve', 'solver'], 'sol', (t) => t)).toEqual(['solver', 'the solver', 'resolve'])
+    expect(filterByQuery(['the solver', 'resolve', 'solver'], 'sol', (t) => t)).toEqual([
+      'solver',
+      'the solver',
+      'resolve',
+    ])
     expect(filterByQuery(['b', 'a'], ' ', (t) => t)).toEqual(['b', 'a'])
   })
   it('takes brackets and dots as letters', () => expect(matchScore('a (b) c.', '(b)')).not.toBeNull())
