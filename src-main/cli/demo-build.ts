@@ -5,28 +5,30 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { parseArgs } from 'node:util'
 import { buildDemo } from '../demo/build-demo'
 import { findDemoFolder } from '../demo/demo-folder'
 import { roles, type Role } from '../demo/tiny-models'
 import { fullTraining, type ModelTraining } from '../demo/train-model'
 import { UserError } from '../engine/errors'
+import { parseOptions, wholeNumber } from './options'
 import { duration, progressLine } from './progress-line'
+import { UsageError } from './usage-error'
 
-export const demoBuildUsage = `npm run demo:build -- [--seed N] [--only ROLE] [--out DIR] [--threads N] [--short]
-  --seed N     everything random follows from it; default: ${'1'}
-  --only ROLE  trains only the ${roles.join(', ')}
+const usage = `npm run demo:build -- [--seed N] [--only ROLE] [--out DIR] [--threads N] [--short]
+  --seed N     everything random follows from it; default: 1
+  --only ROLE  trains one model only: ${roles.join(', ')}
   --out DIR    default: the embedded demo itself (native-assets/demo)
+  --threads N  default: one per core
   --short      a few dozen steps into a temporary folder: shows that training works`
 
-/** Steps of \`--short\`. */
+/** Steps of `--short`. */
 const shortSteps = 60
 
-/** Returns the exit code. Throws UserError; wrong arguments are a TypeError of parseArgs. */
+/** Returns the exit code. Throws UserError, UsageError. */
 export async function runDemoBuild(args: readonly string[]): Promise<number> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
+  const { values } = parseOptions(
+    args,
+    {
       seed: { type: 'string', default: '1' },
       only: { type: 'string' },
       out: { type: 'string' },
@@ -34,9 +36,10 @@ export async function runDemoBuild(args: readonly string[]): Promise<number> {
       short: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
-  })
+    usage,
+  )
   if (values.help) {
-    process.stdout.write(`${demoBuildUsage}\n`)
+    process.stdout.write(`${usage}\n`)
     return 0
   }
   const only = values.only === undefined ? roles : [roleOf(values.only)]
@@ -48,10 +51,10 @@ export async function runDemoBuild(args: readonly string[]): Promise<number> {
   try {
     await buildDemo({
       folder,
-      seed: wholeNumber('seed', values.seed),
+      seed: wholeNumber('seed', values.seed, 0, usage),
       only,
       training: values.short ? shortTraining() : fullTraining,
-      threads: values.threads === undefined ? undefined : wholeNumber('threads', values.threads),
+      threads: values.threads === undefined ? undefined : wholeNumber('threads', values.threads, 1, usage),
       onStep: (role, step, steps, loss) => reports.get(role)!.step(step, steps, loss),
     })
     for (const [role, report] of reports) if (!report.fell()) throw lossStayed(role)
@@ -107,20 +110,7 @@ function shortTraining(): Record<Role, ModelTraining> {
 function roleOf(text: string): Role {
   const role = roles.find((r) => r === text)
   if (role) return role
-  throw new UserError({
-    what: `There is no role "${text}" in the demo.`,
-    why: `Its roles are ${roles.join(', ')}.`,
-    next: 'Name one of them.',
-  })
-}
-
-function wholeNumber(option: string, text: string): number {
-  if (/^\d{1,10}$/.test(text)) return Number(text)
-  throw new UserError({
-    what: `--${option} ${text} is not usable.`,
-    why: 'A whole number is needed.',
-    next: 'Correct it and start again.',
-  })
+  throw new UsageError(`There is no role "${text}" in the demo.`, usage)
 }
 
 function lossStayed(role: Role): UserError {

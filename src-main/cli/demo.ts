@@ -5,33 +5,29 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { parseArgs } from 'node:util'
 import { comparisonTable, summary } from '../demo/comparison'
 import { findDemoFolder } from '../demo/demo-folder'
 import { runPipeline } from '../demo/run-pipeline'
 import { writeJsonWhole } from '../engine/formats/atomic-files'
 import type { JobEvent } from '../engine/job-events'
 import { readPipeline } from '../workspace/pipeline'
+import { parseOptions } from './options'
 import { duration, progressLine } from './progress-line'
 
-export const demoUsage = `npm run demo -- [--short] [--json FILE] [--out DIR]
+const usage = `npm run demo -- [--short] [--json FILE] [--out DIR]
   --short      a few steps and rows only: shows that everything works, not what it can do
   --json FILE  also writes the accuracies (fractions) as JSON
   --out DIR    keeps the runs there; default: a temporary folder that is removed at the end`
 
-/** Returns the exit code. Throws UserError; wrong arguments are a TypeError of parseArgs. */
+/** Returns the exit code. Throws UserError, UsageError. */
 export async function runDemo(args: readonly string[]): Promise<number> {
-  const { values } = parseArgs({
-    args: [...args],
-    options: {
-      short: { type: 'boolean' },
-      json: { type: 'string' },
-      out: { type: 'string' },
-      help: { type: 'boolean' },
-    },
-  })
+  const { values } = parseOptions(
+    args,
+    { short: { type: 'boolean' }, json: { type: 'string' }, out: { type: 'string' }, help: { type: 'boolean' } },
+    usage,
+  )
   if (values.help) {
-    process.stdout.write(`${demoUsage}\n`)
+    process.stdout.write(`${usage}\n`)
     return 0
   }
   const short = values.short ?? process.env.STUDIO_DEMO === 'short'

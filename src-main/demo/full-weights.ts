@@ -85,7 +85,7 @@ function buildGraph(config: DecoderConfig): { graph: Graph; weights: InputWeight
     heads: config.heads,
     kvHeads: config.kvHeads,
     headDim: config.headDim,
-    compute: 'float32',
+    compute: 'float32' as const,
     scale: 1 / Math.sqrt(config.headDim),
   }
   const mask = causalMask(g)

@@ -3,6 +3,7 @@ import path from 'node:path'
 import { runJob } from '../engine/engine'
 import { UserError } from '../engine/errors'
 import type { JobEvent, JobEventOf } from '../engine/job-events'
+import { runGuarded } from '../jobs/serve-job'
 import { outcomeOf, resolveStep, type Pipeline, type PipelineStep, type StepOutcome } from '../workspace/pipeline'
 import type { Cell } from './comparison'
 
@@ -12,7 +13,7 @@ export interface RunPipelineOptions {
   /** Each step writes into a folder of its name in here. */
   readonly out: string
   readonly onEvent: (step: PipelineStep, event: JobEvent) => void
-  readonly signal?: AbortSignal
+  readonly signal: AbortSignal
 }
 
 /** Cells of the comparison, in the order of the steps. Throws UserError for a step that fails; null when stopped. */
@@ -20,30 +21,24 @@ export async function runPipeline(pipeline: Pipeline, options: RunPipelineOption
   const outcomes = new Map<string, StepOutcome>()
   const cells: Cell[] = []
   for (const step of pipeline.steps) {
-    if (options.signal?.aborted) return null
+    if (options.signal.aborted) return null
     const spec = resolveStep(step, {
       base: options.base,
       output: path.join(options.out, step.id),
       outcome: (id) => outcomes.get(id),
     })
     const events: JobEvent[] = []
-    await runJob(spec, {
+    const end = await runGuarded(runJob, spec, {
       signal: options.signal,
+      resume: false,
       emit: (event) => {
-        if (
-          event.kind === 'checkpoint' ||
-          event.kind === 'finished' ||
-          event.kind === 'failed' ||
-          event.kind === 'stopped'
-        )
-          events.push(event)
+        if (event.kind === 'checkpoint' || event.kind === 'finished') events.push(event)
         options.onEvent(step, event)
       },
     })
-    const end = events.at(-1)
-    if (end?.kind === 'stopped') return null
-    if (end?.kind === 'failed') throw stepFailed(step, end)
-    if (end?.kind !== 'finished') throw new Error(`the step ${step.id} ended without saying how`)
+    if (end.kind === 'stopped') return null
+    if (end.kind === 'failed') throw stepFailed(step, end)
+    if (end.kind !== 'finished') throw new Error(`the step ${step.id} ended with ${end.kind}`)
     const outcome = outcomeOf(events)
     if (outcome) outcomes.set(step.id, outcome)
     if (spec.kind === 'evaluate' && step.system !== undefined && end.accuracy)

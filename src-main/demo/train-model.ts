@@ -18,7 +18,7 @@ export interface ModelTraining {
 }
 
 export const fullTraining: Readonly<Record<Role, ModelTraining>> = {
-  planner: settings(900),
+  planner: settings(1800),
   critic: settings(900),
   solver: settings(1600),
 }
