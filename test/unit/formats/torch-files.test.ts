@@ -37,7 +37,9 @@ describe('writeTorchTensors', () => {
   it('gives the bytes that torch.load(weights_only=True) of torch 2.15 was seen to read', async () => {
     const file = join(work, 'golden.pt')
     await writeTorchTensors(file, link)
-    expect(createHash('sha256').update(readFileSync(file)).digest('hex')).toBe('3c529c4629a3c0c7b3b739ba52027b004e318630bdb191700e6da1add7ae9248')
+    expect(createHash('sha256').update(readFileSync(file)).digest('hex')).toBe(
+      '3c529c4629a3c0c7b3b739ba52027b004e318630bdb191700e6da1add7ae9248',
+    )
   })
 
   it('starts every member at a multiple of 64 bytes', async () => {
