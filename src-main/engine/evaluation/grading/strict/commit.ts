@@ -70,12 +70,13 @@ function findBoxes(text: string): Boxes {
 }
 
 const label = /\b(?:final[\s*_]{1,20}answer|answer)[*_]{0,3}(?:\s{0,10}(?::|=)|\s{1,10}is\b(?!\s{1,5}not\b)\s{0,5}:?)[*_]{0,3}/gi
-const heading = /^[ \t]*(?:#{1,6}|\*\*)[ \t]*final answer[ \t]*(?:\*\*)?[ \t]*$/gim
+const heading = /^[ \t]{0,20}(?:#{1,6}|\*\*)[ \t]{0,20}final answer[ \t]{0,20}(?:\*\*)?[ \t]{0,20}$/gim
 
 /** What is said behind the last label: the rest of its line, or the next line that says something; up to the sentence's end. */
 function statement(text: string): Commitment | null {
   let doubt: string | null = null
-  for (const match of [...text.matchAll(label), ...text.matchAll(heading)].sort((a, b) => b.index - a.index)) {
+  const labels = [...text.matchAll(label), ...text.matchAll(heading)].sort((a, b) => b.index - a.index)
+  for (const match of labels.slice(0, 20)) {
     const tail = text.slice(match.index + match[0].length).trimStart()
     const line = sentence(tail.split(/\r?\n/, 1)[0])
     if (line !== '') return { text: line, doubt }

@@ -6,6 +6,7 @@ import { Decimal } from 'decimal.js'
 import type { Node } from './node'
 import * as exact from './rational'
 import type { Rational } from './rational'
+import { OutOfWork, type Work } from './work'
 
 type Real = InstanceType<typeof Decimal>
 export type Arithmetic = typeof Decimal
@@ -26,22 +27,24 @@ export function arithmetic(digits: number): Arithmetic {
   return Decimal.clone({ precision: digits, rounding: Decimal.ROUND_HALF_EVEN, maxE: 1e6, minE: -1e6 })
 }
 
-/** One evaluation of one expression; `maxSteps` bounds its work. */
 export class Evaluator {
-  private steps = 0
+  /** Steps of one logarithm, exponential or angle function. */
+  private readonly hardSteps: number
 
   constructor(
     private readonly D: Arithmetic,
+    private readonly work: Work,
     private readonly unknowns: (name: string) => Rational,
-    private readonly maxSteps = 5_000,
-  ) {}
+  ) {
+    this.hardSteps = Math.ceil(300 * (D.precision / 80) ** 2)
+  }
 
-  /** Throws Undefined or Undecided. */
+  /** Throws Undefined or Undecided, and OutOfWork past the bound. */
   value(node: Node): Value {
     try {
       return this.of(node)
     } catch (error) {
-      if (error instanceof Undefined || error instanceof Undecided) throw error
+      if (error instanceof Undefined || error instanceof Undecided || error instanceof OutOfWork) throw error
       if (error instanceof exact.TooLarge) throw new Undecided()
       if (error instanceof RangeError) throw new Undefined()
       // decimal.js: arguments too large for its table of pi.
@@ -51,7 +54,7 @@ export class Evaluator {
   }
 
   private of(node: Node): Value {
-    if (++this.steps > this.maxSteps) throw new Undecided()
+    this.work.spend(5)
     switch (node.kind) {
       case 'number':
         return { kind: 'exact', value: node.value }
@@ -123,7 +126,9 @@ export class Evaluator {
 
   /** Only the leading bits of a very long integer are turned into decimals. */
   private bigDecimal(value: bigint): Real {
-    const excess = value.toString(16).length * 4 - 8 * this.D.precision
+    const size = exact.bits(value)
+    this.work.spend(10 + size / 500)
+    const excess = size - 8 * this.D.precision
     if (excess <= 0) return new this.D(value.toString())
     return new this.D((value >> BigInt(excess)).toString()).mul(new this.D(2).pow(excess))
   }
@@ -133,6 +138,12 @@ export class Evaluator {
     return { kind: 'complex', re, im }
   }
 
+  /** An exact value, its size paid for. */
+  private exact(value: Rational): Value {
+    this.work.spend((exact.bits(value.n) + exact.bits(value.d)) / 200)
+    return { kind: 'exact', value }
+  }
+
   private negative(a: Value): Value {
     return a.kind === 'exact'
       ? { kind: 'exact', value: exact.negate(a.value) }
@@ -140,20 +151,20 @@ export class Evaluator {
   }
 
   private add(a: Value, b: Value): Value {
-    if (a.kind === 'exact' && b.kind === 'exact') return { kind: 'exact', value: exact.add(a.value, b.value) }
+    if (a.kind === 'exact' && b.kind === 'exact') return this.exact(exact.add(a.value, b.value))
     const [p, q] = [this.complex(a), this.complex(b)]
     return this.make(p.re.add(q.re), p.im.add(q.im))
   }
 
   private multiply(a: Value, b: Value): Value {
-    if (a.kind === 'exact' && b.kind === 'exact') return { kind: 'exact', value: exact.multiply(a.value, b.value) }
+    if (a.kind === 'exact' && b.kind === 'exact') return this.exact(exact.multiply(a.value, b.value))
     const [p, q] = [this.complex(a), this.complex(b)]
     return this.make(p.re.mul(q.re).sub(p.im.mul(q.im)), p.re.mul(q.im).add(p.im.mul(q.re)))
   }
 
   private divide(a: Value, b: Value): Value {
     if (this.isZero(b)) throw new Undefined()
-    if (a.kind === 'exact' && b.kind === 'exact') return { kind: 'exact', value: exact.divide(a.value, b.value) }
+    if (a.kind === 'exact' && b.kind === 'exact') return this.exact(exact.divide(a.value, b.value))
     const [p, q] = [this.complex(a), this.complex(b)]
     const size = q.re.mul(q.re).add(q.im.mul(q.im))
     return this.make(
@@ -175,7 +186,7 @@ export class Evaluator {
       if (base.kind === 'exact') {
         try {
           if (count === 0n && base.value.n === 0n) throw new Undefined()
-          return { kind: 'exact', value: exact.power(base.value, count) }
+          return this.exact(exact.power(base.value, count))
         } catch (error) {
           if (error instanceof exact.TooLarge) throw new Undecided()
           throw error
@@ -204,6 +215,7 @@ export class Evaluator {
   }
 
   private realPower(base: Real, { n, d }: Rational): Real {
+    this.work.spend(this.hardSteps)
     const root = d === 2n ? base.sqrt() : base.ln().div(d.toString()).exp()
     return n === 1n ? root : root.pow(n.toString())
   }
@@ -222,12 +234,14 @@ export class Evaluator {
 
   private logarithm(value: Value): Value {
     if (this.isZero(value)) throw new Undefined()
+    this.work.spend(this.hardSteps)
     const { re, im } = this.complex(value)
     const size = re.mul(re).add(im.mul(im)).sqrt()
     return this.make(size.ln(), this.D.atan2(im, re))
   }
 
   private exponential(value: Value): Value {
+    this.work.spend(this.hardSteps)
     const { re, im } = this.complex(value)
     if (re.abs().gt(1e6) || im.abs().gt(1e9)) throw new Undecided()
     const size = re.exp()
@@ -253,6 +267,7 @@ export class Evaluator {
       return this.make(re, new D(0))
     }
     const angle = (apply: (x: Real) => Real) => {
+      this.work.spend(this.hardSteps)
       const x = this.real(first)
       if (x.abs().gt(1e9)) throw new Undecided()
       return plain(apply(x))
@@ -327,6 +342,7 @@ export class Evaluator {
 
   private factorial(count: bigint): Value {
     if (count < 0n || count > 3_000n) throw new Undecided()
+    this.work.spend(Number(count))
     let product = 1n
     for (let factor = 2n; factor <= count; factor++) product *= factor
     return { kind: 'exact', value: exact.rational(product) }
@@ -334,6 +350,7 @@ export class Evaluator {
 
   private binomial(n: bigint, k: bigint): Value {
     if (k < 0n || n < k || k > 3_000n || n > 1_000_000n) throw new Undecided()
+    this.work.spend(20 * Number(k))
     let product = 1n
     for (let step = 1n; step <= k; step++) product = (product * (n - k + step)) / step
     return { kind: 'exact', value: exact.rational(product) }

@@ -1,11 +1,13 @@
 /** Strict math grading: what a careful person says. Right is the same exact value, whatever the notation. */
 import { findCommitment } from './commit'
-import { compareNodes, foreignNumber } from './compare'
+import { compareNodes } from './compare'
 import { maxAnswerLength } from './lexer'
 import { bare, type Node } from './node'
 import { parseAnswer } from './parser'
+import { foreignNumber } from './scalars'
 import { compareText, unwrapped } from './text'
-import { doubted, debatable, right, wrong, type Verdict } from './verdict'
+import { debatable, doubted, right, wrong, type Verdict } from './verdict'
+import { OutOfWork, Work } from './work'
 
 export interface StrictVerdict extends Verdict {
   /** What the output commits to; null for nothing. */
@@ -24,7 +26,8 @@ const delimiters: [string, string][] = [
 
 /** The answer without delimiters of mathematics or emphasis around it and without a full stop behind it. */
 function cleaned(source: string): string {
-  let text = source.trim()
+  let text = source.trim().replace(/\b([ap])\. ?m\b\.?/gi, '$1m')
+  if (text.length > maxAnswerLength) return text
   for (let before = ''; before !== text; ) {
     before = text
     // The space of a "\\ " at the end was trimmed away.
@@ -60,7 +63,7 @@ function isWords(source: string, node: Node | null): boolean {
   return inner.kind === 'symbol' && unwrapped(source) !== source
 }
 
-function compareAnswers(gold: string, pred: string): Verdict {
+function compareAnswers(gold: string, pred: string, work: Work): Verdict {
   if (gold === pred) return right('the same text')
   if (pred.length > maxAnswerLength) return wrong('too long for an answer')
   const verdicts: Verdict[] = []
@@ -72,28 +75,37 @@ function compareAnswers(gold: string, pred: string): Verdict {
     if (isWords(gold, goldParsed?.node ?? null)) goldIsWords = true
     if (!goldParsed || !predParsed) continue
     predIsMath = true
-    const verdict = compareNodes(goldParsed.node, predParsed.node)
+    const verdict = compareNodes(goldParsed.node, predParsed.node, work)
     verdicts.push(predParsed.doubts.length > 0 ? doubted(verdict, predParsed.doubts[0]) : verdict)
   }
   const foreign = foreignNumber(pred)
   const goldNode = parseAnswer(gold, { commaGroups: true })?.node
   if (foreign && goldNode) {
-    verdicts.push(doubted(compareNodes(goldNode, foreign), 'points, commas or spaces used the other way'))
+    verdicts.push(doubted(compareNodes(goldNode, foreign, work), 'points, commas or spaces used the other way'))
   }
   if (goldIsWords) verdicts.push(compareText(gold, pred))
   else if (!predIsMath) verdicts.push(doubted(compareText(gold, pred), 'the same characters, but not read as mathematics'))
   return best(verdicts)
 }
 
-function compareLoosely(gold: string, pred: string): Verdict {
-  const verdict = compareAnswers(gold, pred)
+function compareLoosely(gold: string, pred: string, work: Work): Verdict {
+  const verdict = compareAnswers(gold, pred, work)
   if (verdict.correct !== false) return verdict
-  if (pred.includes('–')) return doubted(compareAnswers(gold, pred.replaceAll('–', '-')), 'a dash for a minus sign')
+  if (pred.includes('–')) return doubted(compareAnswers(gold, pred.replaceAll('–', '-'), work), 'a dash for a minus sign')
   const words = unwrapped(pred).trim()
   const behind = words.replace(leadIn, '')
   if (behind === words) return verdict
-  const again = compareAnswers(gold, cleaned(behind))
+  const again = compareAnswers(gold, cleaned(behind), work)
   return again.correct === false ? verdict : debatable('the answer with words before it')
+}
+
+function bounded(compare: () => Verdict): Verdict {
+  try {
+    return compare()
+  } catch (error) {
+    if (error instanceof OutOfWork) return debatable('too much work to compare')
+    throw error
+  }
 }
 
 /** Grades an output against a gold answer. Never throws; takes bounded time. */
@@ -103,6 +115,6 @@ export function gradeStrictMath(goldField: string, output: string): StrictVerdic
   if (!commitment) return { ...wrong('no answer given'), pred: null, gold }
   const pred = cleaned(commitment.text)
   if (gold === '') return { ...wrong('there is no gold answer'), pred, gold }
-  const verdict = compareLoosely(gold, pred)
+  const verdict = bounded(() => compareLoosely(gold, pred, new Work()))
   return { ...(commitment.doubt ? doubted(verdict, commitment.doubt) : verdict), pred, gold }
 }

@@ -14,7 +14,8 @@ const reduceBelowBits = 2_048
 /** Thrown where a value would pass the bound. */
 export class TooLarge extends Error {}
 
-const bits = (value: bigint) => value.toString(16).length * 4
+/** Size of an integer, to the next four bits. */
+export const bits = (value: bigint) => value.toString(16).length * 4
 
 function greatestCommonDivisor(a: bigint, b: bigint): bigint {
   while (b !== 0n) [a, b] = [b, a % b]

@@ -1,6 +1,7 @@
 /** Sets of real numbers, however they are written: intervals, inequalities, unions, finite sets, all reals. */
 import { compareValues, realValue } from './same-value'
 import { bare, some, symbolsOf, type Node, type Relation } from './node'
+import type { Work } from './work'
 
 interface Interval {
   /** Null: unbounded. */
@@ -46,10 +47,10 @@ export function isRealSet(node: Node): boolean {
 }
 
 /** The set that a node means, for one unknown at most; null where it means none. */
-export function realSet(node: Node): RealSet | null {
+export function realSet(node: Node, work: Work): RealSet | null {
   switch (node.kind) {
     case 'paren':
-      return realSet(node.of)
+      return realSet(node.of, work)
     case 'reals':
       return [everything]
     case 'emptySet':
@@ -57,20 +58,20 @@ export function realSet(node: Node): RealSet | null {
     case 'word':
       return /^(all )?(real numbers|reals)$/i.test(node.text) ? [everything] : null
     case 'union':
-      return join(node.parts)
+      return join(node.parts, work)
     case 'group':
       return node.open === '{' ? node.items.map(point) : interval(node)
     case 'list': {
-      const parts = node.items.map(realSet)
+      const parts = node.items.map((item) => realSet(item, work))
       if (parts.some((part) => part === null)) return null
       if (node.joined !== 'or' && parts.length === 2) {
-        const common = intersection(parts[0] as RealSet, parts[1] as RealSet)
+        const common = intersection(parts[0] as RealSet, parts[1] as RealSet, work)
         if (common) return common
       }
-      return join(node.items)
+      return join(node.items, work)
     }
     case 'relation':
-      return node.signs[0] === '∈' && node.signs.length === 1 ? realSet(node.sides[1]) : inequality(node)
+      return node.signs[0] === '∈' && node.signs.length === 1 ? realSet(node.sides[1], work) : inequality(node)
     default:
       return null
   }
@@ -78,10 +79,10 @@ export function realSet(node: Node): RealSet | null {
 
 const point = (at: Node): Interval => ({ low: at, lowClosed: true, high: at, highClosed: true })
 
-function join(nodes: readonly Node[]): RealSet | null {
+function join(nodes: readonly Node[], work: Work): RealSet | null {
   const all: Interval[] = []
   for (const node of nodes) {
-    const part = realSet(node)
+    const part = realSet(node, work)
     if (!part) return null
     all.push(...part)
   }
@@ -132,18 +133,18 @@ function inequality({ sides, signs }: Node & { kind: 'relation' }): RealSet | nu
 }
 
 /** What two single rays of opposite direction have in common; null for anything else, or for nothing in common. */
-function intersection(a: RealSet, b: RealSet): RealSet | null {
+function intersection(a: RealSet, b: RealSet, work: Work): RealSet | null {
   if (a.length !== 1 || b.length !== 1) return null
   const [first, second] = a[0].low ? [a[0], b[0]] : [b[0], a[0]]
   if (!first.low || first.high || second.low || !second.high) return null
-  const [low, high] = [realValue(first.low), realValue(second.high)]
+  const [low, high] = [realValue(first.low, work), realValue(second.high, work)]
   if (!low || !high || low.gte(high)) return null
   return [{ low: first.low, lowClosed: first.lowClosed, high: second.high, highClosed: second.highClosed }]
 }
 
-function sorted(set: RealSet): RealSet {
+function sorted(set: RealSet, work: Work): RealSet {
   if (set.some(({ low, high }) => [low, high].some((end) => end && some(end, (node) => node.kind === 'symbol')))) return set
-  const start = ({ low }: Interval) => (low ? realValue(low) : null)
+  const start = ({ low }: Interval) => (low ? realValue(low, work) : null)
   return [...set].sort((a, b) => {
     const [x, y] = [start(a), start(b)]
     if (x && y) return x.cmp(y)
@@ -151,10 +152,10 @@ function sorted(set: RealSet): RealSet {
   })
 }
 
-export function sameRealSets(first: RealSet, second: RealSet): boolean {
+export function sameRealSets(first: RealSet, second: RealSet, work: Work): boolean {
   if (first.length !== second.length || first.length > 50) return false
-  const [a, b] = [sorted(first), sorted(second)]
-  const sameEnd = (x: Node | null, y: Node | null) => (x && y ? compareValues(x, y) === 'same' : x === y)
+  const [a, b] = [sorted(first, work), sorted(second, work)]
+  const sameEnd = (x: Node | null, y: Node | null) => (x && y ? compareValues(x, y, work) === 'same' : x === y)
   return a.every(
     (part, index) =>
       part.lowClosed === b[index].lowClosed &&

@@ -3,6 +3,7 @@ import type { Decimal } from 'decimal.js'
 import { arithmetic, Evaluator, guardDigits, Undecided, Undefined, type Arithmetic, type Value } from './evaluate'
 import { some, symbolsOf, type Node } from './node'
 import { compareRationals, rational, type Rational } from './rational'
+import type { Work } from './work'
 
 export type Sameness =
   | 'same'
@@ -49,14 +50,15 @@ function close(D: Arithmetic, evaluator: Evaluator, a: Value, b: Value): boolean
   return difference.lte(size.mul(noise)) || (size.lte(noise) && difference.lte(noise))
 }
 
-export function compareValues(first: Node, second: Node): Sameness {
+/** Throws OutOfWork past the bound. */
+export function compareValues(first: Node, second: Node, work: Work): Sameness {
   const D = arithmetic(precisionFor(first, second))
   const hasUnknowns = symbolsOf(first).size > 0 || symbolsOf(second).size > 0
   let decided = 0
   let undefinedPoints = 0
   let differs = false
   for (let sample = 0; sample < (hasUnknowns ? samples.length : 1); sample++) {
-    const evaluator = new Evaluator(D, (name) => sampleValue(name, sample))
+    const evaluator = new Evaluator(D, work, (name) => sampleValue(name, sample))
     const a = valueOf(evaluator, first)
     const b = valueOf(evaluator, second)
     if (a === 'undecided' || b === 'undecided') continue
@@ -85,21 +87,12 @@ function valueOf(evaluator: Evaluator, node: Node): Value | 'undefined' | 'undec
 }
 
 /** The real value of an expression without unknowns, to 60 digits, for putting ends in order; null for none. */
-export function realValue(node: Node): Decimal | null {
-  const evaluator = new Evaluator(arithmetic(60), () => {
+export function realValue(node: Node, work: Work): Decimal | null {
+  const evaluator = new Evaluator(arithmetic(60), work, () => {
     throw new Undecided()
   })
   const value = valueOf(evaluator, node)
   if (typeof value === 'string') return null
   const { re, im } = evaluator.complex(value)
   return im.isZero() ? re : null
-}
-
-/** The exact fraction that an expression without unknowns is; null where it is none, or not known to be. */
-export function fractionValue(node: Node): Rational | null {
-  const evaluator = new Evaluator(arithmetic(60), () => {
-    throw new Undecided()
-  })
-  const value = valueOf(evaluator, node)
-  return typeof value !== 'string' && value.kind === 'exact' ? value.value : null
 }

@@ -121,12 +121,18 @@ export type UnitMatch =
   | { readonly kind: 'same' }
   /** Multiply a number of the second unit by `factor` for the first. */
   | { readonly kind: 'convertible'; readonly factor: Rational }
-  /** Two currencies: no fixed rate between them. */
+  /** Two currencies, or one phrase within the other. */
   | { readonly kind: 'related' }
   | { readonly kind: 'other' }
 
+/** Whether the longer phrase is the shorter one with words around it ("red apple" for "apple"), not a rate. */
+function isLoosely(short: string, long: string): boolean {
+  return !long.includes(' per ') && ` ${long} `.includes(` ${short} `)
+}
+
 export function matchUnits(first: string, second: string): UnitMatch {
   if (first === second) return { kind: 'same' }
+  if (isLoosely(first, second) || isLoosely(second, first)) return { kind: 'related' }
   const [firstStem, firstPower = '1'] = first.split('^')
   const [secondStem, secondPower = '1'] = second.split('^')
   const a = byName.get(firstStem)
