@@ -2,7 +2,7 @@
  * ONNX Runtime sessions over our graphs: plain typed arrays in and out, explicit disposal.
  * Whoever opens a session disposes it.
  */
-import { dirname } from 'node:path'
+import { dirname, isAbsolute, relative } from 'node:path'
 import { InferenceSession, Tensor } from 'onnxruntime-node'
 import type { Graph, Shape } from './graph'
 import { serialize } from './serialize'
@@ -89,9 +89,17 @@ function weightsFolder(graph: Graph): string | null {
   let folder: string | null = null
   for (const i of graph.initializers) {
     if (i.data.kind !== 'external') continue
-    const here = dirname(i.data.data.file)
-    if (folder === null) folder = here
-    while (!(here + '/').startsWith(folder === '/' ? '/' : folder + '/')) folder = dirname(folder)
+    folder ??= dirname(i.data.data.file)
+    while (!contains(folder, i.data.data.file)) {
+      const up = dirname(folder)
+      if (up === folder) throw new Error(`weights lie on different volumes: ${i.data.data.file} is not below ${folder}`)
+      folder = up
+    }
   }
   return folder
+}
+
+function contains(folder: string, file: string): boolean {
+  const path = relative(folder, file)
+  return path !== '' && !path.startsWith('..') && !isAbsolute(path)
 }

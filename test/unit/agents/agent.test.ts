@@ -1,0 +1,97 @@
+/** What batching, random streams and checkpointing must not change. */
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Row, SamplingOptions } from '../../../src-main/engine/agents/agent'
+import { openAgent, type OnnxAgent } from '../../../src-main/engine/agents/onnx-agent'
+import { planBatches } from '../../../src-main/engine/agents/batching'
+import { relativeError } from '../../golden/numbers'
+
+const folder = join(import.meta.dirname, '../../golden/models/qwen3')
+const text = (n: number, from: number): Row => ({ segments: [{ kind: 'tokens', ids: Array.from({ length: n }, (_, i) => 4 + ((from + i * 37) % 230)) }] })
+const sampling: SamplingOptions = { maxNewTokens: 70, sample: true, temperature: 0.9, topK: 20, topP: 0.95, minP: 0, stopIds: [7] }
+
+describe('an agent', () => {
+  let agent: OnnxAgent
+  beforeAll(async () => {
+    agent = await openAgent(folder)
+  })
+  afterAll(() => agent.dispose())
+
+  it('samples a row the same in any batch and order', async () => {
+    const rows = [text(9, 1), text(30, 2), text(17, 3)]
+    const streams = [[5, 0, 0], [5, 1, 0], [5, 2, 0]] as const
+    const together = await agent.generate(rows, { ...sampling, streams })
+    const reversed = await agent.generate([...rows].reverse(), { ...sampling, streams: [...streams].reverse() })
+    expect([...reversed].reverse()).toEqual(together)
+    for (let i = 0; i < rows.length; i++) {
+      expect((await agent.generate([rows[i]], { ...sampling, streams: [streams[i]] }))[0]).toEqual(together[i])
+    }
+    const other = await agent.generate(rows, { ...sampling, streams: streams.map(([s, n]) => [s, n, 1] as const) })
+    expect(other).not.toEqual(together)
+  })
+
+  it('tells of new tokens as they come, all of them', async () => {
+    const seen: number[][] = [[], []]
+    const result = await agent.generate([text(9, 1), text(12, 5)], {
+      ...sampling,
+      stopIds: [],
+      onTokens: (fresh) => fresh.forEach((ids, i) => seen[i].push(...ids)),
+    })
+    expect(seen).toEqual(result)
+  })
+
+  it('stops when asked to', async () => {
+    const abort = new AbortController()
+    const run = agent.generate([text(9, 1)], { ...sampling, stopIds: [], maxNewTokens: 5000, signal: abort.signal, onTokens: () => abort.abort() })
+    await expect(run).rejects.toThrow(/abort/i)
+  })
+
+  it('splits large batches without changing results', async () => {
+    const small = await openAgent(folder, { maxPlaces: 40 })
+    try {
+      const rows = [text(9, 1), text(30, 2), text(17, 3), text(31, 4)]
+      const last = rows.map((r) => [r.segments[0].kind === 'tokens' ? r.segments[0].ids.length - 1 : 0])
+      expect(relativeError(await small.states(rows, last), await agent.states(rows, last))).toBeLessThan(1e-5)
+    } finally {
+      await small.dispose()
+    }
+  })
+
+  it('checkpointed blocks give the same gradients', async () => {
+    const frugal = await openAgent(folder, { checkpointBlocks: true })
+    try {
+      const values = Float32Array.from({ length: 6 * agent.hiddenSize }, (_, i) => Math.sin(i))
+      const rows: Row[] = [{ segments: [{ kind: 'tokens', ids: [5, 6, 7] }, { kind: 'latents', values, count: 6 }, { kind: 'tokens', ids: [8, 9, 10] }] }]
+      const request = {
+        positions: [[8, 9]],
+        cotangents: [Float32Array.from({ length: 2 * agent.hiddenSize }, (_, i) => Math.cos(i))],
+        targets: [{ positions: [9, 10], ids: [20, 21] }],
+      }
+      const [a, b] = [await frugal.vjp(rows, request), await agent.vjp(rows, request)]
+      expect(relativeError(a.gradients[0], b.gradients[0])).toBeLessThan(1e-6)
+      expect(a.losses).toEqual(b.losses)
+    } finally {
+      await frugal.dispose()
+    }
+  })
+
+  it('refuses what cannot be', async () => {
+    await expect(agent.states([{ segments: [] }], [[]])).rejects.toThrow(/at least one place/)
+    await expect(agent.states([text(3, 1)], [[3]])).rejects.toThrow(/position 3 is outside/)
+    await expect(agent.states([{ segments: [{ kind: 'tokens', ids: [99999] }] }], [[0]])).rejects.toThrow(/99999 is outside the vocabulary/)
+    await expect(agent.rollout([text(3, 1)], { type: 'ln_res_adapter', parameters: {} }, 2)).rejects.toThrow(/lacks its parameter/)
+  })
+})
+
+describe('batches', () => {
+  it('hold every row once, rows of similar length together, within the limit', () => {
+    const lengths = [5, 100, 7, 98, 50, 6, 49, 120, 5]
+    const batches = planBatches(lengths, { maxPlaces: 250, maxPadding: 0.25 })
+    expect(batches.flat().sort((a, b) => a - b)).toEqual(lengths.map((_, i) => i))
+    for (const b of batches) {
+      const longest = Math.max(...b.map((i) => lengths[i]))
+      expect(b.length === 1 || longest * b.length <= 250).toBe(true)
+      expect(1 - b.reduce((n, i) => n + lengths[i], 0) / (longest * b.length)).toBeLessThanOrEqual(0.25)
+    }
+  })
+})
