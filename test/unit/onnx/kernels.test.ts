@@ -5,7 +5,8 @@ import { buildAgentGraph } from '../../../src-main/engine/agents/agent-graph'
 import { openModelWeights } from '../../../src-main/engine/formats/model-weights'
 import { readConfig } from '../../../src-main/engine/models/families'
 import { FileWeights, type ComputeType } from '../../../src-main/engine/models/weights'
-import { innerLinkTypes, type InnerLinkType } from '../../../src-main/engine/nn/link-types'
+import { linkGraph } from '../../../src-main/engine/nn/link-graphs'
+import { innerLinkTypes, outerLinkTypes, type InnerLinkType, type OuterLinkType } from '../../../src-main/engine/nn/link-types'
 import { Graph } from '../../../src-main/engine/onnx/graph'
 import { missingKernels } from './kernels'
 
@@ -32,6 +33,17 @@ describe.each(['llama', 'llama3-rope-bf16', 'mistral-window', 'qwen2-sharded', '
 
 /** Nodes that fall back to the CPU, by operator and type. None is left. */
 const onCpu: string[] = []
+
+describe.each(['forward', 'vjp', 'input', 'loss'] as const)('kernels of links: %s', (part) => {
+  it.each(Object.keys(innerLinkTypes) as InnerLinkType[])('%s', (type) => {
+    const g = linkGraph({ kind: 'inner', type, width: 16 }, part)
+    expect([missingKernels(g, 'cpu'), missingKernels(g, 'cuda')]).toEqual([[], []])
+  })
+  it.each(Object.keys(outerLinkTypes) as OuterLinkType[])('%s', (type) => {
+    const g = linkGraph({ kind: 'outer', type, inWidth: 16, outWidth: 8 }, part)
+    expect([missingKernels(g, 'cpu'), missingKernels(g, 'cuda')]).toEqual([[], []])
+  })
+})
 
 it('a node without a kernel is reported', async () => {
   const g = await agentGraph('qwen3', 'float32', 'ln_res_adapter', false)

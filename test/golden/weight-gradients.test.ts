@@ -1,0 +1,104 @@
+/** Gradients with respect to weights (full-weight training) against torch: tied heads, biases, norms, windows included. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, it } from 'vitest'
+import { openModelWeights } from '../../src-main/engine/formats/model-weights'
+import { readFloat32, readSafetensors } from '../../src-main/engine/formats/safetensors'
+import { inverseFrequencies, type DecoderConfig } from '../../src-main/engine/models/config'
+import { decoderBlocks, embedTokens, finalNorm, headMatrix } from '../../src-main/engine/models/decoder'
+import { families, readConfig } from '../../src-main/engine/models/families'
+import { InputWeights } from '../../src-main/engine/models/weights'
+import { MASKED, maskedAttention } from '../../src-main/engine/nn/attention'
+import { crossEntropy } from '../../src-main/engine/nn/losses'
+import { rotaryTable } from '../../src-main/engine/nn/rotary'
+import { gradients } from '../../src-main/engine/nn/rules'
+import { Graph, type Value } from '../../src-main/engine/onnx/graph'
+import * as op from '../../src-main/engine/onnx/ops'
+import { EngineSession, type ArrayInput } from '../../src-main/engine/onnx/session'
+import { relativeError, tokensOf } from './numbers'
+
+const root = join(import.meta.dirname, 'models')
+const cases = readdirSync(root).filter((name) => {
+  const config = JSON.parse(readFileSync(join(root, name, 'config.json'), 'utf8')) as { model_type: string }
+  return config.model_type in families
+})
+
+/** Loss of one row and the gradients of all weights; fed by token ids or by embeddings. */
+function lossGraph(config: DecoderConfig, length: number, from: 'ids' | 'embeds'): { g: Graph; names: string[] } {
+  const g = new Graph('weights')
+  const weights = new InputWeights(g)
+  const x =
+    from === 'ids'
+      ? embedTokens(g, config, weights, g.input('ids', 'int64', [length]))
+      : g.input('embeds', 'float32', [length, config.hiddenSize])
+  const positions = op.unsqueeze(g, g.ints(Array.from({ length }, (_, i) => i)), [0])
+  const masks = new Map<number, Value>()
+  for (const window of new Set(config.windows)) {
+    const rows = Array.from({ length: length * length }, (_, i) => {
+      const [q, k] = [Math.floor(i / length), i % length]
+      return k <= q && (window === 0 || q - k < window) ? 0 : MASKED
+    })
+    masks.set(window, g.floats(rows, [1, 1, length, length]))
+  }
+  const layout = { heads: config.heads, kvHeads: config.kvHeads, headDim: config.headDim, scale: 1 / Math.sqrt(config.headDim), compute: 'float32' as const }
+  const blocks = decoderBlocks(
+    {
+      g,
+      batch: 1,
+      time: length,
+      rope: rotaryTable(g, positions, inverseFrequencies(config.rope, config.headDim), length),
+      attend: (i, q, k, v) => maskedAttention(g, q, k, v, null, masks.get(config.windows[i])!, layout).output,
+    },
+    config,
+    weights,
+    x,
+  )
+  const states = finalNorm(g, config, weights, op.gather(g, blocks, g.input('places', 'int64', ['C'])))
+  const logits = op.gemm(g, states, headMatrix(config, weights), null, { transB: true })
+  const losses = crossEntropy(g, logits, g.input('labels', 'int64', ['C']))
+  g.output(losses, 'losses')
+  const names = [...weights.inputs.keys()]
+  gradients(g, [[losses, g.input('weights', 'float32', ['C'])]], [...weights.inputs.values()]).forEach((v, i) => g.output(v!, `d/${names[i]}`))
+  return { g, names }
+}
+
+describe.each(cases)('%s', (name) => {
+  it.each([
+    ['lm', 'ids', 0, 24],
+    ['ce', 'embeds', 11, 20],
+  ] as const)('%s.weight_grad', async (kind, from, start, length) => {
+    const folder = join(root, name)
+    const config = await readConfig(folder)
+    const { tensors } = await readSafetensors(join(folder, 'expected.safetensors'))
+    const index = await openModelWeights(folder)
+    const ids = tokensOf(tensors.get('ids')!)[0]
+    const { g, names } = lossGraph(config, length, from)
+    const session = await EngineSession.open(g, { threads: 1 })
+    try {
+      const int64 = (list: readonly number[]): ArrayInput => ({ data: BigInt64Array.from(list.map(BigInt)), shape: [list.length] })
+      const places = Array.from({ length: length - 1 - start }, (_, i) => start + i)
+      const feeds: Record<string, ArrayInput> = {
+        places: int64(places),
+        labels: int64(places.map((p) => ids[p + 1])),
+        weights: { data: new Float32Array(places.length).fill(1 / places.length), shape: [places.length] },
+        ...(from === 'ids' ? { ids: int64(ids) } : { embeds: { data: tensors.get('vjp.inputs_embeds')!.data as Float32Array, shape: [length, config.hiddenSize] } }),
+      }
+      for (const n of names) {
+        const t = index.tensors.get(n)!
+        feeds[n] = { data: await readFloat32(t), shape: t.shape }
+      }
+      const results = await session.run(feeds)
+      const losses = results.losses.data as Float32Array
+      const want = tensors.get(`${kind}.loss`)!.data as Float32Array
+      expect(Math.abs(losses.reduce((a, b) => a + b, 0) / losses.length / want[0] - 1)).toBeLessThan(1e-5)
+      const golden = [...tensors.keys()].filter((k) => k.startsWith(`${kind}.weight_grad/`))
+      expect(golden.length).toBeGreaterThan(5)
+      for (const key of golden) {
+        const weight = key.slice(key.indexOf('/') + 1)
+        expect(relativeError(results[`d/${weight}`].data as Float32Array, tensors.get(key)!.data as Float32Array), key).toBeLessThan(1e-4)
+      }
+    } finally {
+      await session.dispose()
+    }
+  })
+})
