@@ -14,7 +14,7 @@ import { innerLinkType, innerParameterShapes, outerLinkType, outerParameterShape
 import type { GeneratorState } from '../nn/torch-generator'
 import type { DataOrderState } from './data-order'
 import { writeLinkFolder } from './link-files'
-import { type LinkRecord, takeParameters } from './link-files-record'
+import { checkNumbers, type LinkRecord, takeParameters } from './link-files-record'
 import { type LinkManifest, type LinkProvenance, linksName, manifestName, readManifest } from './link-manifest'
 import type { Moments, OptimiserState } from './optimiser'
 
@@ -87,6 +87,7 @@ export async function loadTrainingState(folder: string): Promise<TrainingState> 
   const state = await readStateFile(join(folder, stateName))
   const { tensors } = await readSafetensors(join(folder, tensorsName))
   const links = await readSafetensors(join(folder, linksName))
+  checkNumbers(links.tensors, { file: join(folder, linksName), what: 'the links of a run' })
   return {
     step: state.step,
     links: manifest.links.map((described) => recordOf(described, links.tensors, manifest, join(folder, linksName))),

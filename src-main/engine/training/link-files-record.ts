@@ -58,7 +58,17 @@ export interface TensorSource {
   readonly what: string
 }
 
-/** Takes exactly the parameters of a type out of tensors; anything missing, left over, misshapen, not floating or not finite is a UserError. */
+/** Every value of a link must be a finite floating-point number that float32 holds; else a UserError. */
+export function checkNumbers(tensors: ReadonlyMap<string, HostTensor>, source: TensorSource): void {
+  for (const [name, { dtype, data }] of tensors) {
+    if (!isFloat32Exact(dtype))
+      throw unusable(source, `${name} has the type ${dtype}, where F32, F16 or BF16 is needed`)
+    const bad = firstNotFinite(data)
+    if (bad >= 0) throw unusable(source, `${name} has a value that is not a finite number (element ${bad})`)
+  }
+}
+
+/** Takes exactly the parameters of a type out of tensors that `checkNumbers` has seen; anything missing, left over or misshapen is a UserError. */
 export function takeParameters(
   tensors: ReadonlyMap<string, HostTensor>,
   shapes: readonly ParameterShape[],
@@ -82,15 +92,11 @@ export function takeParameters(
   const parameters: Record<string, Float32Array> = {}
   for (const { name, shape } of shapes) {
     const tensor = tensors.get(name) as HostTensor
-    if (!isFloat32Exact(tensor.dtype))
-      throw unusable(source, `${name} has the type ${tensor.dtype}, where F32, F16 or BF16 is needed`)
     if (tensor.shape.join() !== shape.join())
       throw unusable(
         source,
         `${name} has the shape [${tensor.shape.join(', ')}], where [${shape.join(', ')}] is needed`,
       )
-    const bad = firstNotFinite(tensor.data)
-    if (bad >= 0) throw unusable(source, `${name} has a value that is not a finite number (element ${bad})`)
     parameters[name] = tensor.data as Float32Array
   }
   return parameters

@@ -21,6 +21,7 @@ import {
   type OuterLinkType,
 } from '../nn/link-types'
 import {
+  checkNumbers,
   type InnerLinkRecord,
   innerKey,
   innerTypesByNames,
@@ -182,6 +183,7 @@ async function innerFromFile(
   const source = { file, what: 'an inner link' }
   const { tensors, declared } = await readLinkTensors(file)
   if (declared?.some((d) => d.key !== innerKey)) throw wrongKind(file, 'outer links', 'an inner link')
+  checkNumbers(tensors, source)
   const type = innerType(tensors, declared?.[0].type ?? typeName, fallbackType, source)
   checkWidth(tensors, { inWidth: width, outWidth: width }, source)
   return {
@@ -282,6 +284,7 @@ function outerFromTensors(
   file: string,
 ): OuterLinkFile {
   const source = { file, what: `outer link ${want.key}` }
+  checkNumbers(tensors, source)
   const type = typeName === null ? outerTypeByNames(tensors.keys()) : outerLinkType(typeName)
   if (!type)
     throw unusable(
