@@ -12,7 +12,11 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 /** Node's own modules and Electron's: never bundled. */
 const platform = ['electron', ...builtinModules, /^node:/]
 
-/** @type {(dir: string) => { name: string, source: string, config: import('vite').InlineConfig }[]} */
+/**
+ * @typedef {{ name: string, source: string, config: import('vite').InlineConfig }} Part
+ * @param {string} dir the folder to build into
+ * @returns {Part[]}
+ */
 const parts = (dir) => [
   nodePart(dir, 'main', 'src-main/main.ts', 'main/main.js'),
   nodePart(dir, 'engine process', 'src-main/jobs/engine-process.ts', 'main/engine-process.js'),
@@ -24,6 +28,11 @@ const parts = (dir) => [
 /**
  * One ES module per entry, packages left in node_modules (the native ones cannot be bundled, and the others gain nothing).
  * No shared chunks: `import.meta.url` is then always that of the entry.
+ * @param {string} dir
+ * @param {string} name
+ * @param {string} source
+ * @param {string} file
+ * @returns {Part}
  */
 function nodePart(dir, name, source, file) {
   return {
@@ -48,7 +57,11 @@ function nodePart(dir, name, source, file) {
   }
 }
 
-/** A sandboxed preload script may only be one CommonJS file that requires nothing but Electron. */
+/**
+ * A sandboxed preload script may only be one CommonJS file that requires nothing but Electron.
+ * @param {string} dir
+ * @returns {Part}
+ */
 function preloadPart(dir) {
   const source = 'src-main/preload.ts'
   return {
@@ -72,7 +85,11 @@ function preloadPart(dir) {
   }
 }
 
-/** The page: relative addresses, no inlined assets and no inline script, so that a strict CSP holds. */
+/**
+ * The page: relative addresses, no inlined assets and no inline script, so that a strict CSP holds.
+ * @param {string} dir
+ * @returns {Part}
+ */
 function pagePart(dir) {
   return {
     name: 'page',
@@ -95,10 +112,14 @@ function pagePart(dir) {
   }
 }
 
+/** @type {import('vite').InlineConfig} */
 const common = { root, configFile: false, envDir: false, logLevel: 'warn', publicDir: false }
 const commonBuild = { emptyOutDir: false, reportCompressedSize: false, copyPublicDir: false }
 
-/** Builds everything into `dist/`; `finish` may add to the folder. Throws Vite's error when a part fails; dist/ is then as it was. */
+/**
+ * Builds everything into `dist/`; `finish` may add to the folder. Throws Vite's error when a part fails; dist/ is then as it was.
+ * @param {{ log: (line: string) => void, finish: (folder: string) => void }} options
+ */
 export async function buildAll({ log, finish }) {
   const fresh = path.join(root, '.cache', `dist-${process.pid}`)
   const old = path.join(root, '.cache', `dist-old-${process.pid}`)

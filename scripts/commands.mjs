@@ -2,9 +2,14 @@
 import { spawn } from 'node:child_process'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { say, SetUpError } from './setup/process.mjs'
+import { describe, say } from './setup/process.mjs'
 import { ensure, root } from './setup/set-up.mjs'
 
+/**
+ * @typedef {import('./setup/set-up.mjs').Need} Need
+ * @typedef {{ needs: Need[], run: (args: string[]) => number | Promise<number> }} Command
+ * @type {Record<string, Command>}
+ */
 const commands = {
   start: { needs: ['dependencies', 'window', 'electron', 'build'], run: start },
   test: { needs: [], run: async (args) => (await import('./test.mjs')).runTests(args) },
@@ -12,7 +17,7 @@ const commands = {
   build: { needs: ['dependencies', 'build'], run: () => 0 },
   pack: {
     needs: ['dependencies', 'window', 'electron', 'build'],
-    run: async (args) => (await import('./pack.mjs')).pack(args),
+    run: async () => (await import('./pack.mjs')).pack(),
   },
   engine: commandLine('cli.js', 'engine'),
   job: commandLine('cli.js', 'job'),
@@ -21,8 +26,12 @@ const commands = {
   bench: commandLine('bench.js'),
 }
 
-/** Sets up for and runs `name`; returns the exit code. */
-export async function main([name, ...args]) {
+/**
+ * Sets up for and runs the command named first; returns the exit code.
+ * @param {string[]} argv
+ */
+export async function main(argv) {
+  const [name, ...args] = argv
   const command = commands[name]
   if (!command) {
     process.stderr.write(`There is no command "${name}". Commands: ${Object.keys(commands).join(', ')}.\n`)
@@ -32,7 +41,7 @@ export async function main([name, ...args]) {
     await ensure(command.needs)
     return await command.run(args)
   } catch (error) {
-    process.stderr.write(error instanceof SetUpError ? `\n${error.message}\n` : `${error?.stack ?? error}\n`)
+    process.stderr.write(`\n${describe(error)}\n`)
     return 1
   }
 }
@@ -40,6 +49,9 @@ export async function main([name, ...args]) {
 /**
  * A command of the built program, run in this process: signals and standard input and output are then its own.
  * The program sets `process.exitCode` itself.
+ * @param {string} file
+ * @param {string[]} first
+ * @returns {Command}
  */
 function commandLine(file, ...first) {
   return {
@@ -49,12 +61,16 @@ function commandLine(file, ...first) {
       process.argv = [process.execPath, program, ...first, ...args]
       process.setSourceMapsEnabled(true)
       await import(pathToFileURL(program).href)
-      return process.exitCode ?? 0
+      return Number(process.exitCode ?? 0)
     },
   }
 }
 
-/** Opens the app. Returns its exit code. */
+/**
+ * Opens the app. Returns its exit code.
+ * @param {string[]} args
+ * @returns {Promise<number>}
+ */
 async function start(args) {
   if (process.platform === 'linux' && !process.env.DISPLAY && !process.env.WAYLAND_DISPLAY) {
     process.stderr.write(
@@ -66,18 +82,21 @@ async function start(args) {
     )
     return 1
   }
-  const { findElectron } = await import('./electron-runtime.mjs')
-  const { executable, version, kind } = findElectron()
+  const { installedElectron } = await import('./electron-runtime.mjs')
+  const { executable, version, kind } = installedElectron()
   say(`starting on Electron ${version}${kind === 'substitute' ? ' (the substitute runtime)' : ''}`)
+  /** @type {string[]} */
   const flags = []
-  if (process.platform === 'linux' && process.getuid() === 0) {
+  if (process.platform === 'linux' && process.getuid?.() === 0) {
     flags.push('--no-sandbox')
     say('running as root, so Chromium gets --no-sandbox (development only; the packaged app never does this)')
   }
   return new Promise((resolve, reject) => {
     const child = spawn(executable, [root, ...flags, ...args], { stdio: 'inherit', cwd: root })
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+    /** @type {NodeJS.Signals[]} */
+    const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
+    for (const signal of signals) process.on(signal, () => child.kill(signal))
     child.on('error', reject)
-    child.on('exit', (code, signal) => resolve(signal ? 128 : code))
+    child.on('exit', (code, signal) => resolve(signal ? 128 : (code ?? 0)))
   })
 }

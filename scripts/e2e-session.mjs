@@ -15,9 +15,15 @@ const own = Object.fromEntries(
 )
 for (const folder of Object.values(own)) mkdirSync(folder, { mode: 0o700 })
 const env = { ...process.env, ...own }
+/** @type {import('node:child_process').ChildProcess[]} */
 const helpers = []
 
-/** Starts a helper of the session; `ended` rejects when it does not start or stops by itself. */
+/**
+ * Starts a helper of the session; `ended` rejects when it does not start or stops by itself.
+ * @param {string} command
+ * @param {string[]} args
+ * @param {import('node:child_process').SpawnOptions} options
+ */
 function startHelper(command, args, options) {
   const child = spawn(command, args, options)
   const ended = new Promise((_, reject) => {
@@ -30,7 +36,10 @@ function startHelper(command, args, options) {
   return { child, ended }
 }
 
-/** What a stream says up to its first line end. */
+/**
+ * What a stream says up to its first line end.
+ * @param {import('node:stream').Readable} stream
+ */
 function firstLine(stream) {
   return new Promise((resolve) => {
     let text = ''
@@ -41,7 +50,10 @@ function firstLine(stream) {
   })
 }
 
-/** Resolves when the session bus has an owner for `name`; an error after 20 s. */
+/**
+ * Resolves when the session bus has an owner for `name`; an error after 20 s.
+ * @param {string} name
+ */
 async function onTheBus(name) {
   const question = [
     '--session',
@@ -66,7 +78,7 @@ async function startDisplay() {
       stdio: ['ignore', 'ignore', 'inherit', 'pipe'],
     },
   )
-  env.DISPLAY = `:${await Promise.race([firstLine(child.stdio[3]), ended])}`
+  env.DISPLAY = `:${await Promise.race([firstLine(/** @type {import('node:stream').Readable} */ (child.stdio[3])), ended])}`
   delete env.WAYLAND_DISPLAY
 }
 
@@ -79,11 +91,16 @@ async function startKeyStore() {
     env,
     stdio: ['pipe', 'ignore', 'inherit'],
   })
-  child.stdin.end('tests\n')
+  child.stdin?.end('tests\n')
   await Promise.race([onTheBus('org.freedesktop.secrets'), ended])
 }
 
-async function runProgram([command, ...args]) {
+/**
+ * @param {string[]} program
+ * @returns {Promise<number>} exit code
+ */
+async function runProgram(program) {
+  const [command, ...args] = program
   const child = spawn(command, args, { env, stdio: 'inherit' })
   process.on('SIGTERM', () => child.kill('SIGTERM'))
   return new Promise((resolve, reject) => {
@@ -97,7 +114,7 @@ try {
   await startKeyStore()
   process.exitCode = await runProgram(process.argv.slice(2))
 } catch (error) {
-  process.stderr.write(`The test session could not be started: ${error.message}\n`)
+  process.stderr.write(`The test session could not be started: ${/** @type {Error} */ (error).message}\n`)
   process.exitCode = 1
 } finally {
   for (const child of helpers) child.kill()

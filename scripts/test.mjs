@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { mkdirSync, readFileSync, rmSync } from 'node:fs'
 import path from 'node:path'
-import { SetUpError } from './setup/process.mjs'
+import { describe, SetUpError } from './setup/process.mjs'
 import { ensure, root } from './setup/set-up.mjs'
 import { closingLine, countVitest } from './test-count.mjs'
 
@@ -23,9 +23,15 @@ const checks = [
   },
 ]
 
+/** @param {string} line */
 const title = (line) => process.stdout.write(`\n== ${line}\n`)
 
-/** Runs a program of this project with its output shown; resolves to its exit code, 128 when a signal ended it. */
+/**
+ * Runs a program of this project with its output shown.
+ * @param {string} command
+ * @param {string[]} args
+ * @returns {Promise<number>} its exit code, 128 when a signal ended it
+ */
 function run(command, args) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] })
@@ -50,7 +56,11 @@ async function countChecks() {
   return counts
 }
 
-/** Runs vitest projects, through `wrapper` (a program and its arguments) if given. */
+/**
+ * Runs vitest projects, through `wrapper` (a program and its arguments) if given.
+ * @param {string[]} projects
+ * @param {string[]} wrapper
+ */
 async function countProjects(projects, wrapper = []) {
   title(`${projects.join(', ')} tests`)
   const report = path.join(root, '.cache', 'test-results', `${projects.join('-')}.json`)
@@ -84,9 +94,7 @@ async function countEndToEnd() {
   try {
     await ensure(['electron', 'build'])
   } catch (error) {
-    process.stdout.write(
-      `! the app could not be made ready: ${error instanceof SetUpError ? error.message : error?.stack}\n`,
-    )
+    process.stdout.write(`! the app could not be made ready: ${describe(error)}\n`)
     return { passed: 0, failed: 1, skipped: 0 }
   }
   const session = path.join(root, 'scripts', 'e2e-session.mjs')
@@ -96,10 +104,14 @@ async function countEndToEnd() {
   )
 }
 
-/** Returns the exit code: 0 only when nothing failed. */
+/**
+ * Returns the exit code: 0 only when nothing failed.
+ * @param {string[]} args
+ */
 export async function runTests(args) {
   const unknown = args.filter((name) => !partNames.includes(name))
   if (unknown.length > 0) throw new SetUpError(`There is no test part "${unknown[0]}". Parts: ${partNames.join(', ')}.`)
+  /** @param {string} name */
   const wanted = (name) => args.length === 0 || args.includes(name)
   await ensure(wanted('e2e') ? ['dependencies', 'testing', 'electron'] : ['dependencies'])
   const counts = []

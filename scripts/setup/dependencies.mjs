@@ -3,12 +3,19 @@ import { readFileSync, statSync } from 'node:fs'
 import path from 'node:path'
 import { npmCommand, runShown, say, SetUpError } from './process.mjs'
 
+/** @typedef {{ version?: string, link?: boolean, optional?: boolean, devOptional?: boolean }} Entry */
+
+/**
+ * @param {string} file
+ * @returns {{ packages: Record<string, Entry> }}
+ */
 const read = (file) => JSON.parse(readFileSync(file, 'utf8'))
 
 /**
  * The first package in which node_modules differs from the lock file, as words, or null when all is there. npm's own record
  * (node_modules/.package-lock.json) is written last, so a broken-off install has none. Optional packages (builds for
  * other systems) may be absent.
+ * @param {string} root
  */
 export function dependencyProblem(root) {
   const modules = path.join(root, 'node_modules')
@@ -32,7 +39,10 @@ export function dependencyProblem(root) {
   return null
 }
 
-/** Installs by the lock file. Throws SetUpError when npm fails. */
+/**
+ * Installs by the lock file. Throws SetUpError when npm fails.
+ * @param {string} root
+ */
 export async function installDependencies(root) {
   const [command, first] = npmCommand()
   say('installing the packages (npm ci) ...')

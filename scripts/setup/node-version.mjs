@@ -3,18 +3,26 @@ import { readFileSync } from 'node:fs'
 
 const root = new URL('../../', import.meta.url)
 
-/** 'v20.19.1' -> [20, 19, 1]; missing parts are 0. */
+/**
+ * 'v20.19.1' -> [20, 19, 1]; missing parts are 0.
+ * @param {string} version
+ */
 function parse(version) {
   const parts = version.trim().replace(/^v/, '').split('-')[0].split('.').map(Number)
   return [parts[0], parts[1] || 0, parts[2] || 0]
 }
 
+/** @param {number[]} a @param {number[]} b */
 function compare(a, b) {
   for (let i = 0; i < 3; i++) if (a[i] !== b[i]) return a[i] - b[i]
   return 0
 }
 
-/** Whether `version` lies in `range`: alternatives joined by `||`, each a list of `>=x.y.z`, `<x`, `>x`, `<=x`, `=x`. */
+/**
+ * Whether `version` lies in `range`: alternatives joined by `||`, each a list of `>=x.y.z`, `<x`, `>x`, `<=x`, `=x`.
+ * @param {string} version
+ * @param {string} range
+ */
 export function inRange(version, range) {
   const have = parse(version)
   return range.split('||').some((alternative) =>
@@ -25,12 +33,19 @@ export function inRange(version, range) {
         const match = /^(>=|<=|>|<|=)(\d[\d.]*)$/.exec(term)
         if (!match) throw new Error(`engines.node holds "${term}", which this check cannot read`)
         const order = compare(have, parse(match[2]))
-        return { '>=': order >= 0, '<=': order <= 0, '>': order > 0, '<': order < 0, '=': order === 0 }[match[1]]
+        if (match[1] === '=') return order === 0
+        if (match[1].endsWith('=') && order === 0) return true
+        return match[1].startsWith('>') ? order > 0 : order < 0
       }),
   )
 }
 
-/** A sentence that says what is wrong and what to do, or null when this Node will do. */
+/**
+ * A sentence that says what is wrong and what to do, or null when this Node will do.
+ * @param {string} version
+ * @param {string} range
+ * @param {string} recommended
+ */
 export function nodeProblem(version, range, recommended) {
   if (inRange(version, range)) return null
   return [

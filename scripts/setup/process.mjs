@@ -1,7 +1,10 @@
 // Starting other programs during set-up: their output goes to standard error, so that a command's own output stays clean.
 import { spawn, spawnSync } from 'node:child_process'
 
-/** One plain line about what is being done. */
+/**
+ * One plain line about what is being done.
+ * @param {string} line
+ */
 export function say(line) {
   process.stderr.write(`[set-up] ${line}\n`)
 }
@@ -9,7 +12,28 @@ export function say(line) {
 /** A failure with a sentence for the person: printed without a stack. */
 export class SetUpError extends Error {}
 
-/** Runs a program to its end with no input; its output is shown on standard error. Resolves to its exit code (or 128 if killed). */
+/**
+ * What to print of an error: the sentence of an expected one, the stack of any other.
+ * @param {unknown} error
+ */
+export function describe(error) {
+  if (error instanceof SetUpError) return error.message
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+}
+
+/**
+ * The system's name for an error ('ENOENT', 'EEXIST', ...).
+ * @param {unknown} error
+ */
+export const codeOf = (error) => /** @type {NodeJS.ErrnoException} */ (error).code
+
+/**
+ * Runs a program to its end with no input; its output is shown on standard error.
+ * @param {string} command
+ * @param {string[]} args
+ * @param {import('node:child_process').SpawnOptions} options
+ * @returns {Promise<number>} its exit code, 128 when a signal ended it
+ */
 export function runShown(command, args, options = {}) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { ...options, stdio: ['ignore', 2, 2] })
@@ -18,7 +42,12 @@ export function runShown(command, args, options = {}) {
   })
 }
 
-/** Runs a short program and returns its exit code and standard output; code 127 when it is not installed. */
+/**
+ * Runs a short program and returns its exit code and output; code 127 when it is not installed.
+ * @param {string} command
+ * @param {string[]} args
+ * @param {{ cwd?: string, env?: NodeJS.ProcessEnv }} options
+ */
 export function runQuiet(command, args, options = {}) {
   const result = spawnSync(command, args, {
     encoding: 'utf8',
@@ -27,11 +56,14 @@ export function runQuiet(command, args, options = {}) {
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   if (result.error)
-    return { code: result.error.code === 'ENOENT' ? 127 : 128, stdout: '', stderr: String(result.error) }
+    return { code: codeOf(result.error) === 'ENOENT' ? 127 : 128, stdout: '', stderr: String(result.error) }
   return { code: result.status ?? 128, stdout: result.stdout, stderr: result.stderr }
 }
 
-/** How to call the npm that started us (or the one in PATH), as a command and its first arguments. */
+/**
+ * How to call the npm that started us (or the one in PATH), as a command and its first arguments.
+ * @returns {[string, string[]]}
+ */
 export function npmCommand() {
   const script = process.env.npm_execpath
   if (script && /npm-cli\.c?js$/.test(script)) return [process.execPath, [script]]

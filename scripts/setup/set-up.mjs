@@ -24,66 +24,77 @@ const buildInputs = [
 ]
 
 /**
- * The steps, in the order in which they are done. Each `missing` returns what is to be done (anything truthy) or a falsy
- * value; `make` gets that value.
+ * One thing to make sure of: null when it is there, else the way to make it.
+ * @typedef {() => null | (() => Promise<unknown>) | Promise<null | (() => Promise<unknown>)>} Step
+ * @typedef {'dependencies' | 'window' | 'testing' | 'electron' | 'build'} Need
+ */
+
+/**
+ * In the order in which they are done.
+ * @type {Record<Need, Step>}
  */
 const steps = {
-  dependencies: { missing: () => dependencyProblem(root), make: () => installDependencies(root) },
+  dependencies: () => (dependencyProblem(root) ? () => installDependencies(root) : null),
   window: systemStep(libraries),
   testing: systemStep([...libraries, ...tools]),
-  electron: {
-    missing: async () => !(await import('../electron-runtime.mjs')).findElectron(),
-    make: async () => (await import('../electron-runtime.mjs')).installElectron(),
+  electron: async () => {
+    const { findElectron, installElectron } = await import('../electron-runtime.mjs')
+    return findElectron() ? null : installElectron
   },
-  build: {
-    missing: () => {
-      const now = hashFiles(root, buildInputs)
-      return readStamp(buildStamp) === now ? null : now
-    },
-    make: async (hash) => {
-      say('building the application ...')
-      const { buildAll } = await import('../build.mjs')
-      try {
-        await buildAll({ log: say, finish: (folder) => writeStamp(path.join(folder, path.basename(buildStamp)), hash) })
-      } catch (error) {
-        throw new SetUpError(`The application could not be built. ${error.message}`)
-      }
-    },
+  build: () => {
+    const sources = hashFiles(root, buildInputs)
+    return readStamp(buildStamp) === sources ? null : () => build(sources)
   },
 }
 
-/** Root gets everything that any command could want at once; others are only asked for what this command cannot do without. */
+/**
+ * Root gets everything that any command could want at once; others are only asked for what this command cannot do without.
+ * @param {string[]} needed
+ * @returns {Step}
+ */
 function systemStep(needed) {
-  return {
-    missing: () => {
-      const missing = missingHere(process.getuid?.() === 0 ? [...libraries, ...tools] : needed)
-      return missing.length > 0 && missing
-    },
-    make: installMissing,
+  return () => {
+    const missing = missingHere(process.getuid?.() === 0 ? [...libraries, ...tools] : needed)
+    return missing.length > 0 ? () => installMissing(missing) : null
+  }
+}
+
+/** @param {string} sources hash of what it is built from */
+async function build(sources) {
+  say('building the application ...')
+  const { buildAll } = await import('../build.mjs')
+  try {
+    await buildAll({
+      log: say,
+      finish: (folder) => writeStamp(path.join(folder, path.basename(buildStamp)), sources),
+    })
+  } catch (error) {
+    throw new SetUpError(`The application could not be built. ${error instanceof Error ? error.message : error}`)
   }
 }
 
 /**
  * Makes sure of `needs` (names of steps). Throws SetUpError with a sentence for the person when that is impossible.
  * All output goes to standard error.
- * @param {(keyof typeof steps)[]} needs
+ * @param {Need[]} needs
  */
 export async function ensure(needs) {
-  const order = Object.keys(steps).filter((name) => needs.includes(name))
+  const order = /** @type {Need[]} */ (Object.keys(steps)).filter((name) => needs.includes(name))
   if (await allThere(order)) return
   await withLock(
     path.join(root, '.cache', 'set-up.lock'),
     async () => {
       for (const name of order) {
-        const missing = await steps[name].missing()
-        if (missing) await steps[name].make(missing)
+        const make = await steps[name]()
+        if (make) await make()
       }
     },
     () => say('another set-up of this folder is running, waiting for it ...'),
   )
 }
 
+/** @param {Need[]} order */
 async function allThere(order) {
-  for (const name of order) if (await steps[name].missing()) return false
+  for (const name of order) if (await steps[name]()) return false
   return true
 }

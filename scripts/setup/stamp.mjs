@@ -3,9 +3,15 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 
-/** Every file under `entries` (files or folders, relative to `root`), sorted; entries that do not exist are left out. */
+/**
+ * Every file under `entries` (files or folders, relative to `root`), sorted; entries that do not exist are left out.
+ * @param {string} root
+ * @param {string[]} entries
+ */
 export function listFiles(root, entries) {
+  /** @type {string[]} */
   const found = []
+  /** @param {string} relative */
   const walk = (relative) => {
     const stat = statSync(path.join(root, relative), { throwIfNoEntry: false })
     if (!stat) return
@@ -16,7 +22,11 @@ export function listFiles(root, entries) {
   return found.sort()
 }
 
-/** SHA-256 over the names and contents of the files under `entries`. */
+/**
+ * SHA-256 over the names and contents of the files under `entries`.
+ * @param {string} root
+ * @param {string[]} entries
+ */
 export function hashFiles(root, entries) {
   const hash = createHash('sha256')
   for (const file of listFiles(root, entries)) {
@@ -26,7 +36,10 @@ export function hashFiles(root, entries) {
   return hash.digest('hex')
 }
 
-/** What the stamp says, or null when there is none. */
+/**
+ * What the stamp says, or null when there is none.
+ * @param {string} file
+ */
 export function readStamp(file) {
   try {
     return readFileSync(file, 'utf8').trim()
@@ -35,7 +48,11 @@ export function readStamp(file) {
   }
 }
 
-/** Writes the stamp under its final name in one move. */
+/**
+ * Writes the stamp under its final name in one move.
+ * @param {string} file
+ * @param {string} value
+ */
 export function writeStamp(file, value) {
   mkdirSync(path.dirname(file), { recursive: true })
   const temporary = `${file}.${process.pid}`

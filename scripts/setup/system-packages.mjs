@@ -6,10 +6,16 @@ export const libraries = ['libgtk-3-0', 'libnss3', 'libasound2', 'libgbm1', 'lib
 /** What tests need besides: a display and a key store without a desktop. */
 export const tools = ['xvfb', 'xauth', 'dbus', 'gnome-keyring']
 
-/** Debian 13 and Ubuntu 24.04 renamed libraries whose time_t grew to 64 bits; both names mean the same library. */
+/**
+ * Debian 13 and Ubuntu 24.04 renamed libraries whose time_t grew to 64 bits; both names mean the same library.
+ * @param {string} name
+ */
 const namesOf = (name) => [name, `${name}t64`]
 
-/** From `dpkg-query -W -f '${Package} ${db:Status-Abbrev}\n'`: the packages that are fully installed. */
+/**
+ * From `dpkg-query -W -f '${Package} ${db:Status-Abbrev}\n'`: the packages that are fully installed.
+ * @param {string} listing
+ */
 export function installedPackages(listing) {
   const installed = new Set()
   for (const line of listing.split('\n')) {
@@ -19,12 +25,19 @@ export function installedPackages(listing) {
   return installed
 }
 
-/** Those of `wanted` that are installed under neither of their names. */
+/**
+ * Those of `wanted` that are installed under neither of their names.
+ * @param {string[]} wanted
+ * @param {Set<string>} installed
+ */
 export function missingPackages(wanted, installed) {
   return wanted.filter((name) => !namesOf(name).some((one) => installed.has(one)))
 }
 
-/** From `apt-cache policy A B ...`: the packages that can be installed (virtual ones have no candidate). */
+/**
+ * From `apt-cache policy A B ...`: the packages that can be installed (virtual ones have no candidate).
+ * @param {string} policy
+ */
 export function installableFrom(policy) {
   const installable = new Set()
   let name = null
@@ -37,11 +50,16 @@ export function installableFrom(policy) {
   return installable
 }
 
-/** The name under which apt can install each package; the plain one when apt knows neither. */
+/**
+ * The name under which apt can install each package; the plain one when apt knows neither.
+ * @param {string[]} missing
+ * @param {Set<string>} installable
+ */
 export function aptNames(missing, installable) {
   return missing.map((name) => namesOf(name).find((one) => installable.has(one)) ?? name)
 }
 
+/** @param {string[]} missing */
 const askApt = (missing) =>
   aptNames(
     missing,
@@ -50,7 +68,10 @@ const askApt = (missing) =>
     ),
   )
 
-/** Which of `wanted` are missing on this machine; none where packages are not Debian's. */
+/**
+ * Which of `wanted` are missing on this machine; none where packages are not Debian's.
+ * @param {string[]} wanted
+ */
 export function missingHere(wanted) {
   if (process.platform !== 'linux') return []
   const query = runQuiet('dpkg-query', ['-W', '-f', '${Package} ${db:Status-Abbrev}\n', ...wanted.flatMap(namesOf)])
@@ -59,9 +80,12 @@ export function missingHere(wanted) {
 
 const install = ['-y', '--no-install-recommends', '-o', 'DPkg::Lock::Timeout=300']
 
-/** Installs what is missing (root), or throws SetUpError with the line to run (anybody else). */
+/**
+ * Installs what is missing (root), or throws SetUpError with the line to run (anybody else).
+ * @param {string[]} missing
+ */
 export async function installMissing(missing) {
-  if (process.getuid() !== 0) {
+  if (process.getuid?.() !== 0) {
     throw new SetUpError(
       `System packages are missing. Please run this line, then the command again:\n\n  sudo apt-get update && sudo apt-get install -y ${askApt(missing).join(' ')}\n`,
     )
