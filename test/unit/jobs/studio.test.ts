@@ -1,0 +1,336 @@
+/** The app without its window: pipelines from start to end, and everything that can go wrong on the way. */
+import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { UserError } from '../../../src-main/engine/errors'
+import { inProcessSpawner, forkSpawner, stubbornEngine, type InProcessChild } from './fake-child'
+import { demoPipeline, testStudio, until, type TestStudio } from './test-studio'
+
+let test: TestStudio
+const open: TestStudio[] = []
+
+async function start(options: Parameters<typeof testStudio>[0] = {}): Promise<TestStudio> {
+  test = testStudio(options)
+  open.push(test)
+  await test.studio.start()
+  await test.studio.openDemo()
+  return test
+}
+
+beforeEach(() => {
+  process.env.FAKE_ENGINE_MS = '1'
+})
+afterEach(async () => {
+  for (const one of open) await one.studio.shutdown(0)
+  for (const one of open.splice(0)) one.remove()
+})
+
+const all = { kind: 'all' } as const
+const stateOfStep = async (id: string) =>
+  (await test.studio.pipeline('Demo')).steps.find((step) => step.id === id)!.state
+const settled = async () => {
+  const { state } = await test.studio.pipeline('Demo')
+  return state !== 'running' && state !== 'stopping' && !test.studio.queue.busy
+}
+const runOf = async (step: string) => (await test.studio.listRuns('Demo')).find((run) => run.step === step)!
+
+describe('the pipeline', () => {
+  it('runs all steps in order, each with what the earlier ones left', async () => {
+    await start()
+    expect((await test.studio.pipeline('Demo')).steps.map((step) => step.state)).toEqual([
+      'ready',
+      'ready',
+      'ready',
+      'waiting',
+      'waiting',
+    ])
+    const queued = await test.studio.startSteps('Demo', all)
+    expect(queued.steps.slice(1).map((step) => step.state)).toEqual(['queued', 'queued', 'queued', 'queued'])
+    await until(settled, 'the pipeline ends')
+    const view = await test.studio.pipeline('Demo')
+    expect(view).toMatchObject({ state: 'done', done: 5, total: 5, next: null })
+    expect(view.system!.links.every((link) => link.trained)).toBe(true)
+    expect(view.system!.links.map((link) => link.key)).toEqual([
+      'planner',
+      'critic',
+      'solver',
+      'outer_12',
+      'outer_23',
+      'outer_31',
+    ])
+    const inner = await runOf('inner-critic')
+    const evaluation = await test.studio.runDetail({ project: 'Demo', id: (await runOf('trained-2')).id })
+    expect((evaluation.spec.agents as { innerLink: string }[])[1].innerLink).toBe(
+      path.join(test.workspace, 'projects/Demo/runs', inner.id, 'checkpoints/step-20'),
+    )
+    expect(evaluation.spec.outerLinks).toContain('checkpoints/step-20')
+    expect(evaluation.folder).toBe(path.join(test.workspace, 'projects/Demo/results', evaluation.id))
+    expect(test.problems).toEqual([])
+    expect(test.idle()).toBeGreaterThan(0)
+  })
+
+  it('tells the page of every state, every metric once and in order, and the whole log', async () => {
+    await start()
+    await test.studio.startSteps('Demo', { kind: 'next' })
+    await until(settled, 'the step ends')
+    const { id } = await runOf('inner-planner')
+    const states = test.of('run/changed').map(({ run }) => run.state)
+    expect([...new Set(states)]).toEqual(['queued', 'running', 'done'])
+    await until(() => test.of('run/metrics').flatMap(({ points }) => points).length >= 20, 'all metrics are sent')
+    const steps = test.of('run/metrics').flatMap(({ points }) => points.map((point) => point.step))
+    expect(steps).toEqual(Array.from({ length: 20 }, (_, i) => i + 1))
+    const file = path.join(test.workspace, 'projects/Demo/runs', id, 'log.txt')
+    await until(
+      () =>
+        test
+          .of('run/log')
+          .map(({ text }) => text)
+          .join('').length === statSync(file).size,
+      'the log is sent',
+    )
+    expect(
+      test
+        .of('run/log')
+        .map(({ text }) => text)
+        .join(''),
+    ).toBe(readFileSync(file, 'utf8'))
+    const last = test.of('pipeline/changed').at(-1)!.pipeline
+    expect(last.steps[0].state).toBe('done')
+  })
+
+  it('goes on with what is left after a stop', async () => {
+    process.env.FAKE_ENGINE_MS = '20'
+    await start()
+    await test.studio.startSteps('Demo', all)
+    await until(async () => ((await runOf('inner-planner')).progress?.done ?? 0) >= 3, 'three steps are done')
+    await test.studio.stopPipeline('Demo')
+    await until(settled, 'the pipeline stops')
+    expect(await stateOfStep('inner-planner')).toBe('paused')
+    expect(await stateOfStep('inner-critic')).toBe('ready')
+    const stoppedAt = (await runOf('inner-planner')).lastMetrics!.step
+    expect(stoppedAt).toBeLessThan(20)
+    process.env.FAKE_ENGINE_MS = '1'
+    await test.studio.startSteps('Demo', all)
+    await until(settled, 'the pipeline ends')
+    expect(await test.studio.pipeline('Demo')).toMatchObject({ state: 'done', done: 5 })
+    const runs = await test.studio.listRuns('Demo')
+    expect(runs.filter((run) => run.step === 'inner-planner')).toHaveLength(1)
+    const metrics = await test.studio.runMetrics({ project: 'Demo', id: runs.at(-1)!.id }, 1000)
+    expect(metrics.points.map((point) => point.step)).toEqual(Array.from({ length: 20 }, (_, i) => i + 1))
+  })
+
+  it('stops at a failed step, shows the cause, and lets what needs it wait', async () => {
+    await start({ pipeline: demoPipeline({ 'inner-critic': { seed: 666 } }) })
+    await test.studio.startSteps('Demo', all)
+    await until(settled, 'the pipeline ends')
+    expect((await test.studio.pipeline('Demo')).steps.map((step) => step.state)).toEqual([
+      'done',
+      'failed',
+      'done',
+      'waiting',
+      'waiting',
+    ])
+    const failed = await test.studio.runDetail({ project: 'Demo', id: (await runOf('inner-critic')).id })
+    expect(failed.error).toEqual({ what: 'It failed.', why: 'The seed is 666.', next: 'Take another seed.' })
+    expect(failed.logTail).toContain('It failed. The seed is 666.')
+    expect(failed.resumable).toBe(true)
+  })
+
+  it.each([
+    [667, 'a defect'],
+    [668, 'without saying how'],
+  ])('takes an engine that throws or says nothing (seed %i) for failed', async (seed, why) => {
+    await start({ pipeline: demoPipeline({ 'inner-planner': { seed } }) })
+    await test.studio.startSteps('Demo', { kind: 'next' })
+    await until(settled, 'the step ends')
+    const run = await runOf('inner-planner')
+    expect(run.state).toBe('failed')
+    expect(run.error!.why).toContain(why)
+  })
+
+  it('refuses a step whose requirements are not done, an unknown one, and one that goes on', async () => {
+    process.env.FAKE_ENGINE_MS = '20'
+    await start()
+    const one = (step: string) => test.studio.startSteps('Demo', { kind: 'one', step })
+    await expect(one('outer')).rejects.toThrow('Inner link: planner')
+    await expect(one('nonsense')).rejects.toThrow(UserError)
+    await one('inner-planner')
+    await expect(one('inner-planner')).rejects.toThrow('already')
+    await expect(test.studio.deleteRun({ project: 'Demo', id: (await runOf('inner-planner')).id })).rejects.toThrow(
+      UserError,
+    )
+  })
+
+  it('runs a done step again as a run of its own, and takes the newest result', async () => {
+    await start()
+    await test.studio.startSteps('Demo', all)
+    await until(settled, 'the pipeline ends')
+    const again = await test.studio.startRun('Demo', 'trained-2')
+    await until(settled, 'the second evaluation ends')
+    const runs = (await test.studio.listRuns('Demo')).filter((run) => run.step === 'trained-2')
+    expect(runs).toHaveLength(2)
+    const table = await test.studio.comparison('Demo')
+    expect(table.columns).toEqual([{ rounds: 2, title: '2 rounds' }])
+    expect(table.rows).toEqual([
+      { system: 'trained', title: 'Trained links', cells: [expect.objectContaining({ result: again.id })] },
+    ])
+  })
+
+  it('deletes a run with its folder and says so', async () => {
+    await start()
+    await test.studio.startSteps('Demo', { kind: 'next' })
+    await until(settled, 'the step ends')
+    const { id } = await runOf('inner-planner')
+    const folder = path.join(test.workspace, 'projects/Demo/runs', id)
+    expect(await test.studio.deleteRun({ project: 'Demo', id })).toBeGreaterThan(0)
+    expect(existsSync(folder)).toBe(false)
+    expect(test.of('run/removed')).toEqual([{ project: 'Demo', run: id }])
+    expect(await stateOfStep('inner-planner')).toBe('ready')
+  })
+})
+
+describe('an engine that goes away', () => {
+  it('leaves an interrupted run that goes on where it was', async () => {
+    process.env.FAKE_ENGINE_MS = '20'
+    const children: InProcessChild[] = []
+    await start({ spawn: inProcessSpawner(children) })
+    await test.studio.startSteps('Demo', { kind: 'next' })
+    await until(async () => ((await runOf('inner-planner')).progress?.done ?? 0) >= 3, 'three steps are done')
+    children[0].die(11)
+    await until(settled, 'the death is noticed')
+    const run = await runOf('inner-planner')
+    expect(run).toMatchObject({ state: 'interrupted', resumable: true, queuePosition: null })
+    expect(run.error!.why).toContain('code 11')
+    process.env.FAKE_ENGINE_MS = '1'
+    await test.studio.resumeRun({ project: 'Demo', id: run.id })
+    await until(settled, 'the run ends')
+    expect(await runOf('inner-planner')).toMatchObject({ id: run.id, state: 'done', error: null })
+  })
+
+  it('that hears nothing any more is ended after the grace time, and the run can be resumed', async () => {
+    const pids: number[] = []
+    await start({ spawn: forkSpawner(stubbornEngine, pids), grace: 200 })
+    await test.studio.startSteps('Demo', { kind: 'next' })
+    await until(
+      async () => (await runOf('inner-planner')).started !== null && test.of('run/log').length > 0,
+      'it computes',
+    )
+    await test.studio.cancelRun({ project: 'Demo', id: (await runOf('inner-planner')).id })
+    expect(await stateOfStep('inner-planner')).toBe('stopping')
+    await until(settled, 'it is ended')
+    expect(await runOf('inner-planner')).toMatchObject({ state: 'paused', resumable: true })
+    expect(() => process.kill(pids[0], 0)).toThrow('ESRCH')
+  })
+
+  it('is ended at once when asked twice', async () => {
+    await start({ spawn: forkSpawner(stubbornEngine), grace: 1_000_000 })
+    await test.studio.startSteps('Demo', { kind: 'next' })
+    await until(() => test.of('run/log').length > 0, 'it computes')
+    const key = { project: 'Demo', id: (await runOf('inner-planner')).id }
+    await test.studio.cancelRun(key)
+    await test.studio.cancelRun(key)
+    await until(settled, 'it is ended')
+    expect((await runOf('inner-planner')).state).toBe('paused')
+  })
+
+  it('killed from outside shows the cause and the last line of its log', async () => {
+    const pids: number[] = []
+    await start({ spawn: forkSpawner(stubbornEngine, pids) })
+    await test.studio.startSteps('Demo', { kind: 'next' })
+    await until(() => test.of('run/log').some(({ text }) => text.includes('for ever')), 'it computes')
+    process.kill(pids[0], 'SIGKILL')
+    await until(settled, 'the death is noticed')
+    const run = await runOf('inner-planner')
+    expect(run.state).toBe('interrupted')
+    expect(run.error!.why).toMatch(/SIGKILL.*started|SIGKILL.*for ever/)
+  })
+
+  it('that cannot be started at all is a failed run, and the app goes on', async () => {
+    await start({
+      spawn: () => {
+        throw new Error('no such program')
+      },
+    })
+    await test.studio.startSteps('Demo', { kind: 'next' })
+    await until(settled, 'it fails')
+    expect(await runOf('inner-planner')).toMatchObject({ state: 'failed', error: { why: 'no such program.' } })
+  })
+
+  it('that talks nonsense is reported and does no harm', async () => {
+    await start({
+      spawn: (listener) => {
+        setTimeout(() => listener.message({ kind: 'event', event: { kind: 'finished' } }), 1)
+        setTimeout(() => listener.exit(0, null), 5)
+        return { pid: undefined, send: () => undefined, kill: () => undefined }
+      },
+    })
+    await test.studio.startSteps('Demo', { kind: 'next' })
+    await until(settled, 'it ends')
+    expect((await runOf('inner-planner')).state).toBe('failed')
+    expect(test.problems).toHaveLength(1)
+  })
+})
+
+describe('the next start of the app', () => {
+  /** As after a power cut: run.json says running, and the heart beats no more. */
+  async function powerCut(heartbeat: object | null, lines: object[] = []): Promise<string> {
+    process.env.FAKE_ENGINE_MS = '1'
+    await start()
+    await test.studio.startSteps('Demo', { kind: 'next' })
+    await until(settled, 'the step ends')
+    const run = await runOf('inner-planner')
+    const folder = path.join(test.workspace, 'projects/Demo/runs', run.id)
+    const record = JSON.parse(readFileSync(path.join(folder, 'run.json'), 'utf8'))
+    record.history = record.history.slice(0, 2)
+    writeFileSync(path.join(folder, 'run.json'), JSON.stringify(record))
+    const started = { kind: 'started', time: run.started, job: 'inner', resumedFrom: null }
+    writeFileSync(path.join(folder, 'journal.jsonl'), [started, ...lines].map((l) => JSON.stringify(l) + '\n').join(''))
+    appendFileSync(path.join(folder, 'journal.jsonl'), '{"kind":"progress","ti')
+    if (heartbeat) writeFileSync(path.join(folder, 'heartbeat.json'), JSON.stringify(heartbeat))
+    await start({ again: test })
+    return run.id
+  }
+
+  it('shows a run without a living engine as interrupted, with the time until its last beat', async () => {
+    const before = Date.now() - 60_000
+    await powerCut({ pid: 2 ** 22 + 1, time: before, memoryBytes: 1 })
+    const run = await runOf('inner-planner')
+    expect(run).toMatchObject({ state: 'interrupted', resumable: true, ended: before })
+    await test.studio.startSteps('Demo', { kind: 'next' })
+    await until(settled, 'the step ends')
+    expect((await runOf('inner-planner')).state).toBe('done')
+  })
+
+  it('is not fooled by a process that has the number now', async () => {
+    await powerCut({ pid: process.pid, time: Date.now() - 60_000, memoryBytes: 1 })
+    expect((await runOf('inner-planner')).state).toBe('interrupted')
+  })
+
+  it('leaves a run alone whose engine still lives', async () => {
+    await powerCut({ pid: process.pid, time: Date.now(), memoryBytes: 1 })
+    expect((await runOf('inner-planner')).state).toBe('running')
+  })
+
+  it('takes the journal at its word where it has the end', async () => {
+    const time = Date.now()
+    const id = await powerCut(null, [{ kind: 'finished', time, seconds: 1, checkpoint: '/somewhere' }])
+    expect(await runOf('inner-planner')).toMatchObject({ id, state: 'done', ended: time })
+  })
+
+  it('starts nothing by itself that was waiting', async () => {
+    process.env.FAKE_ENGINE_MS = '50'
+    await start()
+    await test.studio.startSteps('Demo', all)
+    await until(async () => (await runOf('inner-planner')).state === 'running', 'the first step runs')
+    await test.studio.shutdown(0)
+    await start({ again: test })
+    expect((await test.studio.pipeline('Demo')).steps.map((step) => step.state)).toEqual([
+      'paused',
+      'ready',
+      'ready',
+      'waiting',
+      'waiting',
+    ])
+    expect(test.studio.queue.busy).toBe(false)
+  })
+})
