@@ -79,4 +79,5 @@ class SettingsManager {
 export const settingsManager = new SettingsManager()
 
 export const isText = (value: unknown): value is string => typeof value === 'string'
+export const isNumber = (value: unknown): value is number => typeof value === 'number' && Number.isFinite(value)
 export const isFlag = (value: unknown): value is boolean => typeof value === 'boolean'

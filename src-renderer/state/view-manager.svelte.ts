@@ -12,6 +12,8 @@ export interface Place {
   readonly result?: string
   /** The question that is open. */
   readonly question?: number
+  /** Which of several answers to it; the first where absent. */
+  readonly rollout?: number
 }
 
 class ViewManager {
@@ -89,13 +91,14 @@ export const viewManager = new ViewManager()
 
 function isPlace(value: unknown): value is Place {
   if (typeof value !== 'object' || value === null) return false
-  const { screen, run, result, question } = value as Record<string, unknown>
+  const { screen, run, result, question, rollout } = value as Record<string, unknown>
   const optional = (field: unknown, type: string): boolean => field === undefined || typeof field === type
   return (
     screens.some((name) => name === screen) &&
     optional(run, 'string') &&
     optional(result, 'string') &&
-    optional(question, 'number')
+    optional(question, 'number') &&
+    optional(rollout, 'number')
   )
 }
 

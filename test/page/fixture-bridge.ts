@@ -149,6 +149,7 @@ export function fixtureBridge(query: URLSearchParams): StudioBridge {
         .filter((view) => view.question.includes(search))
         .map((view) => ({
           index: view.index,
+          rollout: view.rollout,
           question: view.question,
           gold: view.gold,
           prediction: view.output,

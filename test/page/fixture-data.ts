@@ -300,6 +300,7 @@ export function question(index: number, result: ResultSummary | undefined): Ques
   const right = index % 7 !== 3
   return {
     index,
+    rollout: 0,
     question: questions[index % 3],
     gold: 'three : nine plus zero is nine plus one is zero',
     output: right
