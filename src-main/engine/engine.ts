@@ -2,8 +2,21 @@
  * The engine's front door: takes a job, streams events, ends with exactly one `finished`, `stopped` or `failed`.
  * Runs in the engine process of the app, in the command line and in tests alike.
  */
+import { join } from 'node:path'
+import { UserError } from './errors'
+import { evaluate } from './evaluation/runner'
+import { explainingDiskErrors, prepareOutputFolder } from './formats/disk-errors'
+import { writeJsonWhole } from './formats/atomic-files'
+import { jobContext, StopRequested, type JobContext } from './job-context'
 import type { JobEvent } from './job-events'
-import type { JobSpec } from './job-spec'
+import { jobSpec, type JobSpec } from './job-spec'
+import { Resources } from './job-setup'
+import type { JobNews } from './progress'
+import { RunFolder } from './run-folder'
+import { loadTrainingState } from './training/checkpoints'
+import { trainInner } from './training/inner'
+import { checkpointToResume } from './training/loop'
+import { trainOuter } from './training/outer'
 
 export interface RunOptions {
   /** Receives every event, in order. */
@@ -14,4 +27,110 @@ export interface RunOptions {
   readonly resume?: boolean
 }
 
-export declare function runJob(spec: JobSpec, options: RunOptions): Promise<void>
+type Ending = Extract<JobNews, { kind: 'finished' | 'stopped' }>
+
+/** Space that a run needs at the least, bytes; checkpoints of large links need more and say so when they are written. */
+const smallestSpace = 16 * 2 ** 20
+
+export async function runJob(spec: JobSpec, options: RunOptions): Promise<void> {
+  const started = performance.now()
+  let folder: RunFolder | null = null
+  let step = 0
+  const say = (news: JobNews): void => {
+    const event = { ...news, time: Date.now() } as JobEvent
+    if (event.kind === 'metrics') step = event.step
+    else if (event.kind === 'started') step = event.resumedFrom ?? 0
+    else if (event.kind === 'question') step++
+    options.emit(event)
+    folder?.write(event)
+  }
+  try {
+    const job = checked(spec)
+    await prepareOutputFolder(job.output, { needBytes: smallestSpace })
+    folder = new RunFolder(job.output)
+    await writeJsonWhole(join(job.output, 'spec.json'), job)
+    const ctx = jobContext({
+      output: job.output,
+      resume: options.resume ?? false,
+      signal: options.signal,
+      say: listening(folder, say),
+    })
+    const ending = await explainingDiskErrors({ folder: job.output, doing: 'The run could not write its files' }, () =>
+      work(ctx, job, started),
+    )
+    say(ending)
+  } catch (error) {
+    if (error instanceof StopRequested) {
+      say({ kind: 'stopped', step, resumable: true })
+      return
+    }
+    // the folder may be what failed: the caller hears it in any case
+    const failed = { ...failure(error), time: Date.now() } as JobEvent
+    options.emit(failed)
+    try {
+      folder?.write(failed)
+    } catch {
+      return
+    }
+  }
+}
+
+function checked(spec: JobSpec): JobSpec {
+  const result = jobSpec.safeParse(spec)
+  if (result.success) return result.data
+  const [issue] = result.error.issues
+  throw new UserError({
+    what: 'The job cannot be run.',
+    why: `${issue.path.join('.') || 'the job'}: ${issue.message}.`,
+    next: 'Correct the setting and start again.',
+  })
+}
+
+async function work(ctx: JobContext, job: JobSpec, started: number): Promise<Ending> {
+  const resources = new Resources(job)
+  const seconds = () => (performance.now() - started) / 1000
+  try {
+    switch (job.kind) {
+      case 'inner':
+      case 'outer': {
+        const from = await checkpointToResume(ctx)
+        ctx.say({ kind: 'started', job: job.kind, resumedFrom: from?.step ?? null })
+        const resumed = from && (await loadTrainingState(from.folder))
+        const end =
+          job.kind === 'inner'
+            ? await trainInner(ctx, job, resources, resumed)
+            : await trainOuter(ctx, job, resources, resumed)
+        return end.kind === 'stopped'
+          ? { kind: 'stopped', step: end.step, resumable: true }
+          : { kind: 'finished', seconds: seconds(), checkpoint: end.checkpoint }
+      }
+      case 'evaluate':
+        return { kind: 'finished', seconds: seconds(), ...(await evaluate(ctx, job, resources)) }
+      default:
+        throw new Error(`job ${String(job satisfies never)}`)
+    }
+  } finally {
+    await resources.dispose()
+  }
+}
+
+/** Before a resumed run says its first number, those of steps that come again are taken out of its file. */
+function listening(folder: RunFolder, say: (news: JobNews) => void): (news: JobNews) => void {
+  return (news) => {
+    if (news.kind === 'started' && news.resumedFrom !== null && news.job !== 'evaluate')
+      folder.forgetMetricsAfter(news.resumedFrom)
+    say(news)
+  }
+}
+
+function failure(error: unknown): Extract<JobNews, { kind: 'failed' }> {
+  if (error instanceof UserError) return { kind: 'failed', what: error.what, why: error.why, next: error.next }
+  const { message, stack } = error instanceof Error ? error : new Error(String(error))
+  return {
+    kind: 'failed',
+    what: 'The job failed by a defect of the program.',
+    why: message,
+    next: 'The log has the details; resume the run, or report it with the log.',
+    ...(stack === undefined ? {} : { detail: stack }),
+  }
+}

@@ -76,7 +76,7 @@ export const validationSpec = z.strictObject({
   rounds: count.default(3),
   latentSteps: count.default(32),
   maxNewTokens: count.default(64),
-  grader: z.string().default('math'),
+  grader: z.enum(['math', 'exact']).default('math'),
   /** Stop when so many validations brought no better metric; 0 = never. */
   patience: countOrZero.default(0),
 })

@@ -7,8 +7,17 @@ import type { Mode } from '../job-spec'
 import { type PromptSettings, agentStage, slotSources } from '../styles/row-prompts'
 import { PrefixPool, buildRow } from '../styles/stage-text'
 import type { Team } from '../styles/team'
-import { type GenerationChoice, type GenerationSettings, type PackTask, answerRetryText, answerRetrySuffix, resolveGeneration, type Stage } from '../text'
-import { type Grader, grade, needsRetry } from './grade'
+import {
+  type GenerationChoice,
+  type GenerationSettings,
+  type PackTask,
+  answerRetryText,
+  answerRetrySuffix,
+  resolveGeneration,
+  type Stage,
+} from '../text'
+import { type Grader, gradeAnswer } from './grade'
+import { hasParsableAnswer } from './grading'
 import { summariseLatents } from './latents-summary'
 import type { Question } from './questions'
 import type { PromptPieceRecord, SampleRecord, StageRecord } from './sample-record'
@@ -42,19 +51,30 @@ export interface System {
 }
 
 /** Per question its records, one per rollout. */
-export async function answer(system: System, questions: readonly Question[], settings: AnswerSettings): Promise<SampleRecord[][]> {
+export async function answer(
+  system: System,
+  questions: readonly Question[],
+  settings: AnswerSettings,
+): Promise<SampleRecord[][]> {
   const started = performance.now()
   const prefixes = new PrefixPool(settings.shortestPrefix)
   try {
     const run = new BatchRun(system, questions, settings, prefixes)
-    const rows = settings.passing === 'latents' ? await run.thought() : settings.passing === 'text' ? await run.talked() : await run.alone()
+    const rows =
+      settings.passing === 'latents'
+        ? await run.thought()
+        : settings.passing === 'text'
+          ? await run.talked()
+          : await run.alone()
     const outputs: Output[][] = []
     for (let rollout = 0; rollout < settings.rollouts; rollout++) {
       // greedy text is the same every time
       outputs.push(rollout > 0 && !settings.generation.sample ? outputs[0] : await run.texts(rows, rollout))
     }
     const seconds = (performance.now() - started) / 1000 / questions.length
-    return questions.map((q, k) => outputs.map((o, rollout) => run.record(k, q, rollout, o[k], rollout === 0 ? seconds : null)))
+    return questions.map((q, k) =>
+      outputs.map((o, rollout) => run.record(k, q, rollout, o[k], rollout === 0 ? seconds : null)),
+    )
   } finally {
     prefixes.dispose()
   }
@@ -88,7 +108,12 @@ class BatchRun {
     const staged = new Map<string, Stage[]>()
     for (let round = 0; round < this.settings.rounds; round++)
       for (let agent = 0; agent < style.agentCount; agent++)
-        staged.set(`${agent} ${round}`, await Promise.all(this.questions.map((q) => agentStage(this.settings.prompts, this.facts(q, agent, round), agent, round))))
+        staged.set(
+          `${agent} ${round}`,
+          await Promise.all(
+            this.questions.map((q) => agentStage(this.settings.prompts, this.facts(q, agent, round), agent, round)),
+          ),
+        )
     const stageOf = (question: number, agent: number, round: number) => staged.get(`${agent} ${round}`)![question]
     const states = this.questions.map(() => style.roles.map((): Float32Array[] => []))
     const places = this.questions.map(() => style.roles.map((): number[] => []))
@@ -106,7 +131,12 @@ class BatchRun {
             places[question][agent].push(this.stages[question].length)
           }
           this.stages[question].push(
-            stageRecord(stageOf(question, agent, round), round, style.roles[agent].role, slots.map((s) => ({ length: s.length, from: style.roles[s.from].role, text: null }))),
+            stageRecord(
+              stageOf(question, agent, round),
+              round,
+              style.roles[agent].role,
+              slots.map((s) => ({ length: s.length, from: style.roles[s.from].role, text: null })),
+            ),
           )
         },
       },
@@ -134,19 +164,26 @@ class BatchRun {
     for (let round = 0; ; round++) {
       for (const agent of style.first) said.set(agent, await this.say(agent, round, said))
       for (const { agent } of style.chain) {
-        if (agent === style.last && round === this.settings.rounds - 1) return (await this.textRows(agent, round, said)).rows
+        if (agent === style.last && round === this.settings.rounds - 1)
+          return (await this.textRows(agent, round, said)).rows
         said.set(agent, await this.say(agent, round, said))
       }
     }
   }
 
-  private async textRows(agent: number, round: number, said: ReadonlyMap<number, readonly string[]>): Promise<{ rows: Row[]; place: number[] }> {
+  private async textRows(
+    agent: number,
+    round: number,
+    said: ReadonlyMap<number, readonly string[]>,
+  ): Promise<{ rows: Row[]; place: number[] }> {
     await this.settings.checkpoint?.()
     const { style } = this.settings.prompts
     const sources = slotSources(style, agent, round)
     const stages = await Promise.all(
       this.questions.map((q, k) =>
-        agentStage(this.settings.prompts, this.facts(q, agent, round), agent, round, { slotTexts: sources.map((s) => said.get(s)![k]) }),
+        agentStage(this.settings.prompts, this.facts(q, agent, round), agent, round, {
+          slotTexts: sources.map((s) => said.get(s)![k]),
+        }),
       ),
     )
     const place = this.stages.map((s) => s.length)
@@ -161,7 +198,10 @@ class BatchRun {
             text: said.get(s)![k],
           })),
         )
-        this.stages[k].push({ ...stageRecord(open, round, style.roles[agent].role, slots), promptTokens: stages[k].prompt.ids[0].length })
+        this.stages[k].push({
+          ...stageRecord(open, round, style.roles[agent].role, slots),
+          promptTokens: stages[k].prompt.ids[0].length,
+        })
       }
     return { rows: stages.map((s) => buildRow(s.prompt.ids, [], []).row), place }
   }
@@ -173,7 +213,9 @@ class BatchRun {
     const stream = this.settings.rollouts * 2 + round * style.agentCount + agent
     const outputs = await this.generate(agent, rows, stream, this.generation(agent))
     if (this.settings.keepStages)
-      outputs.forEach((o, k) => (this.stages[k][place[k]] = { ...this.stages[k][place[k]], text: o.text, tokens: o.tokens }))
+      outputs.forEach(
+        (o, k) => (this.stages[k][place[k]] = { ...this.stages[k][place[k]], text: o.text, tokens: o.tokens }),
+      )
     return outputs.map((o) => o.text)
   }
 
@@ -182,11 +224,20 @@ class BatchRun {
   /** The last agent alone: its prompt with nothing in the slots. */
   async alone(): Promise<Row[]> {
     const { style } = this.settings.prompts
-    const stages = await Promise.all(this.questions.map((q) => agentStage(this.settings.prompts, q.facts, style.last, 0)))
+    const stages = await Promise.all(
+      this.questions.map((q) => agentStage(this.settings.prompts, q.facts, style.last, 0)),
+    )
     return stages.map((stage, k) => {
       const empty = stage.slots.map(() => ({ values: new Float32Array(0), count: 0 }))
       if (this.settings.keepStages)
-        this.stages[k].push(stageRecord(stage, 0, style.roles[style.last].role, empty.map(() => ({ length: 0, from: null, text: null }))))
+        this.stages[k].push(
+          stageRecord(
+            stage,
+            0,
+            style.roles[style.last].role,
+            empty.map(() => ({ length: 0, from: null, text: null })),
+          ),
+        )
       return buildRow(stage.prompt.ids, empty, []).row
     })
   }
@@ -197,12 +248,14 @@ class BatchRun {
   async texts(rows: readonly Row[], rollout: number): Promise<Output[]> {
     const { last } = this.settings.prompts.style
     const outputs = await this.generate(last, rows, rollout, this.generation(last))
-    if (!this.settings.answerRetry) return outputs
-    const again = outputs.flatMap((o, k) => (needsRetry(this.settings.grader, this.questions[k].facts.task, o.text) ? [k] : []))
+    if (!this.settings.answerRetry || this.settings.grader === 'exact') return outputs
+    const again = outputs.flatMap((o, k) => (hasParsableAnswer(this.questions[k].facts.task, o.text) ? [] : [k]))
     if (again.length === 0) return outputs
     const { pack, mode } = this.settings.prompts
     const text = this.textOf(last)
-    const asked = again.map((k) => answerRetryText(pack, { task: this.questions[k].facts.task, mode, output: outputs[k].text }))
+    const asked = again.map((k) =>
+      answerRetryText(pack, { task: this.questions[k].facts.task, mode, output: outputs[k].text }),
+    )
     const ids = await text.tokenizer.encodeAll(asked, { special: true })
     const tokens = answerRetrySuffix(pack, { task: this.questions[again[0]].facts.task, mode }).tokens
     const more = await this.generate(
@@ -221,8 +274,15 @@ class BatchRun {
   }
 
   record(k: number, q: Question, rollout: number, output: Output, seconds: number | null): SampleRecord {
-    const verdict = grade(this.settings.grader, this.settings.mode, { task: q.facts.task, gold: q.gold, output: output.text, ended: output.ended })
-    const stages = this.stages[k].map((s, i) => (i === this.stages[k].length - 1 ? { ...s, text: output.text, tokens: output.tokens } : s))
+    const verdict = gradeAnswer(this.settings.mode, {
+      grader: this.settings.grader,
+      gold: q.gold,
+      output: output.text,
+      ended: output.ended,
+    })
+    const stages = this.stages[k].map((s, i) =>
+      i === this.stages[k].length - 1 ? { ...s, text: output.text, tokens: output.tokens } : s,
+    )
     return {
       index: q.index,
       rollout,
@@ -248,11 +308,18 @@ class BatchRun {
     await this.settings.checkpoint?.()
     const model = this.system.agents[agent]
     if (!model) throw new Error(`agent ${agent} is not there`)
-    const options: SamplingOptions = { ...settings, streams: questions.map((k) => [this.settings.seed, this.questions[k].index, stream] as const) }
+    const options: SamplingOptions = {
+      ...settings,
+      streams: questions.map((k) => [this.settings.seed, this.questions[k].index, stream] as const),
+    }
     const ids = await model.generate(rows, options)
     const { tokenizer } = this.textOf(agent)
     const texts = await Promise.all(ids.map((row) => tokenizer.decode(row, { skipSpecial: true })))
-    return texts.map((text, k) => ({ text: strip ? text.trim() : text, tokens: ids[k].length, ended: settings.stopIds.includes(ids[k].at(-1) ?? -1) }))
+    return texts.map((text, k) => ({
+      text: strip ? text.trim() : text,
+      tokens: ids[k].length,
+      ended: settings.stopIds.includes(ids[k].at(-1) ?? -1),
+    }))
   }
 
   private generation(agent: number): GenerationSettings {
@@ -268,7 +335,9 @@ class BatchRun {
   /** The published program gives the planner of later rounds the plain prompt even for code (its defect D-1). */
   private facts(q: Question, agent: number, round: number) {
     const { style, mode } = this.settings.prompts
-    return mode === 'reference' && q.facts.task === 'code' && round > 0 && style.first.includes(agent) ? { question: q.facts.question, task: 'math' as const } : q.facts
+    return mode === 'reference' && q.facts.task === 'code' && round > 0 && style.first.includes(agent)
+      ? { question: q.facts.question, task: 'math' as const }
+      : q.facts
   }
 }
 

@@ -1,57 +1,48 @@
 /** Which verdict counts for an answer, beside all that were made. */
 import type { Mode } from '../job-spec'
-import type { PackTask } from '../text'
-import { boxedText } from './grading/reference/boxed'
-import { referenceLetter } from './grading/reference/choice'
-import { referenceCode } from './grading/reference/code'
-import { gradeReferenceMath } from './grading/reference/math'
-import type { GradeRecord } from './sample-record'
+import { grade as gradeText, type GradeRequest } from './grading'
+import type { GradeRecord, SampleRecord } from './sample-record'
 
 /** `math`: reference and strict verdicts. `exact`: every word of the gold text, and the end token. */
-export type Grader = 'math' | 'exact'
+export type Grader = GradeRequest['grader']
 
-export interface Answered {
-  readonly task: PackTask
-  readonly gold: string
-  readonly output: string
-  /** The output ended with a stop token. */
-  readonly ended: boolean
-}
+export type Graded = Pick<SampleRecord, 'correct' | 'strict' | 'grades'>
 
-export interface Graded {
-  readonly correct: boolean
-  readonly strict: boolean | null
-  readonly grades: GradeRecord[]
-}
-
-export function grade(grader: Grader, mode: Mode, answered: Answered): Graded {
-  switch (grader) {
-    case 'exact':
-      return gradeExact(answered)
-    case 'math':
-      return gradeMath(mode, answered)
+/** In corrected mode the strict verdict counts, in reference mode the published one; both are kept. */
+export function gradeAnswer(mode: Mode, request: GradeRequest): Graded {
+  const verdict = gradeText(request)
+  switch (verdict.grader) {
+    case 'exact': {
+      const { correct, pred, gold, cause } = verdict.exact
+      return {
+        correct,
+        strict: null,
+        grades: [{ grader: 'exact', correct, prediction: pred, gold, cause: cause ?? null }],
+      }
+    }
+    case 'math': {
+      const { reference, strict } = verdict
+      const grades: GradeRecord[] = [
+        {
+          grader: 'reference',
+          correct: reference.correct,
+          prediction: reference.pred,
+          gold: request.gold,
+          cause: reference.cause ?? null,
+        },
+        {
+          grader: 'strict',
+          correct: strict.correct,
+          prediction: strict.pred,
+          gold: strict.gold,
+          cause: strict.correct === true ? null : strict.reason,
+        },
+      ]
+      // where people differ about an answer it does not count as right
+      const correct = mode === 'reference' ? reference.correct : strict.correct === true
+      return { correct, strict: strict.correct, grades }
+    }
     default:
-      throw new Error(`grader ${String(grader satisfies never)}`)
+      throw new Error(`verdict ${String(verdict satisfies never)}`)
   }
-}
-
-/** True where an output holds no answer that could be read, so that a short second generation is worth it. */
-export function needsRetry(grader: Grader, task: PackTask, output: string): boolean {
-  if (grader === 'exact') return false
-  if (task === 'code') return referenceCode(output) === ''
-  if (task === 'choice') return referenceLetter(output) === null
-  return boxedText(output) === null
-}
-
-function gradeExact({ gold, output, ended }: Answered): Graded {
-  const words = (text: string) => text.split(/\s+/).filter(Boolean).join(' ')
-  const same = words(output) === words(gold)
-  const cause = same ? (ended ? null : 'the answer did not end') : 'the words differ'
-  return { correct: same && ended, strict: null, grades: [{ grader: 'exact', correct: same && ended, prediction: words(output), gold: words(gold), cause }] }
-}
-
-function gradeMath(_mode: Mode, { gold, output }: Answered): Graded {
-  const reference = gradeReferenceMath(gold, output)
-  const grades: GradeRecord[] = [{ grader: 'reference', correct: reference.correct, prediction: reference.pred, gold, cause: reference.cause ?? null }]
-  return { correct: reference.correct, strict: null, grades }
 }

@@ -12,7 +12,9 @@ export function summariseLatents(rounds: readonly Float32Array[], width: number)
     const before = r > 0 ? rounds[r - 1] : null
     return {
       norms: places(count).map((t) => rounded(norm(row(states, t, width)))),
-      cosines: places(count).map((t) => (before && t * width < before.length ? rounded(cosine(row(states, t, width), row(before, t, width))) : null)),
+      cosines: places(count).map((t) =>
+        before && t * width < before.length ? rounded(cosine(row(states, t, width), row(before, t, width))) : null,
+      ),
       projection: plane[r].map(([x, y]): [number, number] => [rounded(x), rounded(y)]),
     }
   })

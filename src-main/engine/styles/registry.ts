@@ -18,7 +18,8 @@ export function styleByName(name: string): StyleDefinition {
 
 /** Our name of a role; the reference's name for it is read as the same. */
 export function canonicalRole(name: string): string {
-  for (const style of styles) for (const r of style.roles) if (r.role === name || r.referenceName === name) return r.role
+  for (const style of styles)
+    for (const r of style.roles) if (r.role === name || r.referenceName === name) return r.role
   return name
 }
 
@@ -26,12 +27,30 @@ export function canonicalRole(name: string): string {
 export function inRoleOrder<T extends { readonly role: string }>(style: StyleDefinition, agents: readonly T[]): T[] {
   const known = style.roles.map((r) => r.role)
   const refuse = (why: string) =>
-    new UserError({ what: 'The agents do not fit the style.', why, next: `The style ${style.name} has ${known.join(', ')}, one agent each.` })
+    new UserError({
+      what: 'The agents do not fit the style.',
+      why,
+      next: `The style ${style.name} has ${known.join(', ')}, one agent each.`,
+    })
   for (const a of agents) if (!known.includes(canonicalRole(a.role))) throw refuse(`There is no role "${a.role}".`)
   return known.map((role) => {
     const found = agents.filter((a) => canonicalRole(a.role) === role)
     if (found.length === 0) throw refuse(`The role "${role}" has no agent.`)
     if (found.length > 1) throw refuse(`The role "${role}" has ${found.length} agents.`)
     return found[0]
+  })
+}
+
+/** The style that has a role, and the role's agent index. A UserError lists the known roles. */
+export function styleOfRole(name: string): { style: StyleDefinition; agent: number } {
+  const role = canonicalRole(name)
+  for (const style of styles) {
+    const agent = style.roles.findIndex((r) => r.role === role)
+    if (agent >= 0) return { style, agent }
+  }
+  throw new UserError({
+    what: `The role "${name}" is not known.`,
+    why: `Known roles are ${styles.flatMap((s) => s.roles.map((r) => r.role)).join(', ')}.`,
+    next: 'Choose one of them.',
   })
 }

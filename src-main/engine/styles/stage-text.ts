@@ -8,6 +8,9 @@ import { type Agent, type Prefix, type Row, type Segment, rowLength } from '../a
 /** n slots have n + 1 pieces around them; a piece may be empty. */
 export type Pieces = readonly (readonly number[])[]
 
+/** Texts before a slot that are shorter are not worth encoding apart; tokens. */
+export const usualShortestPrefix = 24
+
 /** What stands in a slot: [count, H of the reader], row-major. */
 export interface SlotFill {
   readonly values: Float32Array
@@ -97,7 +100,12 @@ function dropLeft(segments: readonly Segment[], positions: number): Segment[] {
     if (drop === size) continue
     if (drop === 0) kept.push(s)
     else if (s.kind === 'tokens') kept.push({ kind: 'tokens', ids: s.ids.slice(drop) })
-    else kept.push({ kind: 'latents', values: s.values.subarray((drop * s.values.length) / s.count), count: s.count - drop })
+    else
+      kept.push({
+        kind: 'latents',
+        values: s.values.subarray((drop * s.values.length) / s.count),
+        count: s.count - drop,
+      })
   }
   return kept
 }

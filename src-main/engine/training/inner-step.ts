@@ -32,7 +32,10 @@ export async function innerStep(
       losses.push(0)
       continue
     }
-    const r = await link.loss(parameters, pairs.states, pairs.targets, { cosine: options.cosineWeight, mse: options.mseWeight })
+    const r = await link.loss(parameters, pairs.states, pairs.targets, {
+      cosine: options.cosineWeight,
+      mse: options.mseWeight,
+    })
     losses.push(r.loss)
     for (const [name, gradient] of Object.entries(r.gradients)) {
       if (options.divisor !== 1) scaleInPlace(gradient, 1 / options.divisor)

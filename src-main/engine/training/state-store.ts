@@ -6,7 +6,17 @@
  * other, `<name>.jsonl` one line per entry, written after its bytes. Lines whose bytes are not there are ignored.
  */
 import { createHash } from 'node:crypto'
-import { closeSync, existsSync, fstatSync, mkdirSync, openSync, readdirSync, readFileSync, readSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  readSync,
+  writeSync,
+} from 'node:fs'
 import { join } from 'node:path'
 
 interface Entry {
@@ -36,7 +46,10 @@ export class StateCollection {
   /** `folder` null: memory only. Opening reads the index, not the states. */
   constructor(private readonly folder: string | null) {
     if (!folder || !existsSync(folder)) return
-    for (const file of readdirSync(folder).filter((f) => f.endsWith('.jsonl')).sort()) this.openSegment(join(folder, file.slice(0, -'.jsonl'.length)))
+    for (const file of readdirSync(folder)
+      .filter((f) => f.endsWith('.jsonl'))
+      .sort())
+      this.openSegment(join(folder, file.slice(0, -'.jsonl'.length)))
   }
 
   get(key: unknown): Float32Array | null {
@@ -65,7 +78,8 @@ export class StateCollection {
     if (this.folder) {
       const w = (this.writing ??= this.newSegment(this.folder))
       const bytes = new Uint8Array(own.buffer)
-      for (let done = 0; done < bytes.length; ) done += writeSync(w.data, bytes, done, bytes.length - done, w.offset + done)
+      for (let done = 0; done < bytes.length;)
+        done += writeSync(w.data, bytes, done, bytes.length - done, w.offset + done)
       writeSync(w.index, JSON.stringify({ key: hash, offset: w.offset, length: bytes.length }) + '\n')
       this.entries.set(hash, { segment: w.segment, offset: w.offset, length: bytes.length })
       w.offset += bytes.length
@@ -99,7 +113,8 @@ export class StateCollection {
     const segment = this.segments.push(data) - 1
     for (const line of readFileSync(`${path}.jsonl`, 'utf8').split('\n')) {
       const entry = parseLine(line)
-      if (entry && entry.offset + entry.length <= size) this.entries.set(entry.key, { segment, offset: entry.offset, length: entry.length })
+      if (entry && entry.offset + entry.length <= size)
+        this.entries.set(entry.key, { segment, offset: entry.offset, length: entry.length })
     }
   }
 

@@ -50,6 +50,8 @@ export interface UnrollOptions {
   readonly divisor: number
   /** Texts before a slot that are shorter are not encoded apart. */
   readonly shortestPrefix: number
+  /** Keeps the gradient of each round apart, beside the sum. */
+  readonly keepRoundGradients?: boolean
   /** Keeps the links' crossing latents in the result. */
   readonly keepCrossings?: boolean
 }
@@ -62,6 +64,8 @@ export interface LinkGradient {
   readonly total: Record<string, Float32Array>
   /** Squared norm of each round's part; null where the link was not used with a gradient. */
   readonly squaredByRound: (number | null)[]
+  /** Each round's part, when asked for. */
+  readonly byRound?: (Record<string, Float32Array> | null)[]
 }
 
 export interface UnrollResult {
@@ -253,7 +257,8 @@ class Sweep {
     const readsTarget = mode === 'reference' || mode === 'shifted'
     const stage: Stage = { agent, round, slots, supervised: null, held: null }
     this.stages.push(stage)
-    if (supervised && !(passesOn && readsTarget)) stage.supervised = await this.pass(agent, round, slots, { passed: null, supervised, weight })
+    if (supervised && !(passesOn && readsTarget))
+      stage.supervised = await this.pass(agent, round, slots, { passed: null, supervised, weight })
     if (passesOn) {
       const fixed = round === 0 && slots.length === 0
       stage.held = fixed
@@ -318,7 +323,8 @@ class Sweep {
   /** Positions to cut from the left of a row that would be so long. */
   private cut(length: number, sample: number): number {
     const over = Math.max(0, length - this.options.maxLength)
-    if (over > 0 && this.options.tooLong === 'leave-out') throw new Unusable([{ sample, cause: 'longer than the limit' }])
+    if (over > 0 && this.options.tooLong === 'leave-out')
+      throw new Unusable([{ sample, cause: 'longer than the limit' }])
     return over
   }
 
@@ -359,7 +365,8 @@ class Sweep {
       steps,
     )
     const rows = prompts.map((p, k) => {
-      const tail: Segment[] = steps > 1 ? [{ kind: 'latents', values: rolled.fed[k].subarray(0, (steps - 1) * width), count: steps - 1 }] : []
+      const tail: Segment[] =
+        steps > 1 ? [{ kind: 'latents', values: rolled.fed[k].subarray(0, (steps - 1) * width), count: steps - 1 }] : []
       return { ...p, row: { ...p.row, segments: [...p.row.segments, ...tail] }, length: p.length + steps - 1 }
     })
     const positions = prompts.map((p) => range(steps).map((t) => p.promptLength - 1 + t))
@@ -391,26 +398,53 @@ class Sweep {
     const member = this.team.members[agent]
     const texts = this.active.map((i) => textsOf(this.samples[i], 0)[agent])
     const settings = mode === 'self-fed' ? ['self-fed', this.latentSteps()] : [mode, this.options.cap]
-    const keys = texts.map((t) => [settings, this.options.maxLength, t.prompt, t.context, mode === 'self-fed' ? [] : t.target])
+    const keys = texts.map((t) => [
+      settings,
+      this.options.maxLength,
+      t.prompt,
+      t.context,
+      mode === 'self-fed' ? [] : t.target,
+    ])
     const known = keys.map((key) => this.firstStates?.get(agent, key) ?? null)
     const missing = range(texts.length).filter((k) => known[k] === null)
     if (missing.length > 0) {
-      const part = new Sweep(this.team, missing.map((k) => this.active[k]), this.samples, this.options, null, this.prefixes)
-      const made = mode === 'self-fed' ? await part.selfFed(agent, 0, []) : await part.readAndHold(agent, 0, [], { passed: mode, supervised: false, weight: 0 })
+      const part = new Sweep(
+        this.team,
+        missing.map((k) => this.active[k]),
+        this.samples,
+        this.options,
+        null,
+        this.prefixes,
+      )
+      const made =
+        mode === 'self-fed'
+          ? await part.selfFed(agent, 0, [])
+          : await part.readAndHold(agent, 0, [], { passed: mode, supervised: false, weight: 0 })
       this.positions += part.positions
       splitRows(made.states, made.counts, member.agent.hiddenSize).forEach((states, j) => {
         known[missing[j]] = states
         this.firstStates?.put(agent, keys[missing[j]], states)
       })
     }
-    return this.hold(agent, known.map((s) => s!), null)
+    return this.hold(
+      agent,
+      known.map((s) => s!),
+      null,
+    )
   }
 
   private async hold(agent: number, states: readonly Float32Array[], pass: Pass | null): Promise<Held> {
     const member = this.team.members[agent]
     const all = concatRows(states)
     const image = await member.innerGraph.forward(member.inner.parameters, all)
-    return { agent, counts: states.map((s) => s.length / member.agent.hiddenSize), states: all, image, pass, gradient: null }
+    return {
+      agent,
+      counts: states.map((s) => s.length / member.agent.hiddenSize),
+      states: all,
+      image,
+      pass,
+      gradient: null,
+    }
   }
 
   private async cross(from: Held, to: number, round: number): Promise<Crossing> {
@@ -433,7 +467,11 @@ class Sweep {
     return this.team.members[agent].agent
   }
 
-  private async readStates(agent: number, rows: readonly BuiltRow[], positions: readonly (readonly number[])[]): Promise<Float32Array[]> {
+  private async readStates(
+    agent: number,
+    rows: readonly BuiltRow[],
+    positions: readonly (readonly number[])[],
+  ): Promise<Float32Array[]> {
     this.count(rows)
     return this.agentOf(agent).states(
       rows.map((r) => r.row),
@@ -452,7 +490,8 @@ class Sweep {
     for (const stage of this.stages.reverse()) {
       if (stage.supervised) await this.passBack(stage.supervised, undefined)
       const { held } = stage
-      if (held?.pass) await this.passBack(held.pass, held.gradient ? await this.throughInner(held, held.gradient) : undefined)
+      if (held?.pass)
+        await this.passBack(held.pass, held.gradient ? await this.throughInner(held, held.gradient) : undefined)
       for (const crossing of stage.slots) await this.crossBack(crossing)
     }
   }
@@ -466,7 +505,13 @@ class Sweep {
   private async passBack(pass: Pass, cotangent: Float32Array | undefined): Promise<void> {
     const { agent } = this.team.members[pass.agent]
     const width = agent.hiddenSize
-    const cotangents = cotangent ? splitRows(cotangent, pass.positions.map((p) => p.length), width) : undefined
+    const cotangents = cotangent
+      ? splitRows(
+          cotangent,
+          pass.positions.map((p) => p.length),
+          width,
+        )
+      : undefined
     if (pass.weight === 0 && !cotangents) {
       if (pass.targets) this.noteLosses(pass, await this.crossEntropies(agent, pass.rows, pass.targets))
       return
@@ -490,7 +535,11 @@ class Sweep {
     })
   }
 
-  private async crossEntropies(agent: Agent, rows: readonly BuiltRow[], targets: NonNullable<VjpRequest['targets']>): Promise<Float32Array> {
+  private async crossEntropies(
+    agent: Agent,
+    rows: readonly BuiltRow[],
+    targets: NonNullable<VjpRequest['targets']>,
+  ): Promise<Float32Array> {
     this.count(rows)
     return agent.crossEntropy(
       rows.map((r) => r.row),
@@ -504,6 +553,17 @@ class Sweep {
     this.roundLosses[pass.round] = losses
   }
 
+  /** The first gradient of a link starts its sum. */
+  private newEntry(gradients: Record<string, Float32Array>): LinkGradient {
+    const rounds = this.options.rounds
+    const apart = this.options.keepRoundGradients
+    return {
+      total: apart ? Object.fromEntries(Object.entries(gradients).map(([n, g]) => [n, g.slice()])) : { ...gradients },
+      squaredByRound: new Array<number | null>(rounds).fill(null),
+      ...(apart ? { byRound: new Array<Record<string, Float32Array> | null>(rounds).fill(null) } : {}),
+    }
+  }
+
   /** The link's vjp: its parameters' gradients are kept, the gradient to its input goes to whoever held it. */
   private async crossBack(crossing: Crossing): Promise<void> {
     const { link, from, gradient, round } = crossing
@@ -513,8 +573,9 @@ class Sweep {
     for (const g of Object.values(gradients)) squared += sumOfSquares(g)
     const known = this.gradients.get(link.key)
     if (known) for (const [name, g] of Object.entries(gradients)) addInPlace(known.total[name], g)
-    const entry = known ?? { total: { ...gradients }, squaredByRound: new Array<number | null>(this.options.rounds).fill(null) }
+    const entry = known ?? this.newEntry(gradients)
     entry.squaredByRound[round] = squared
+    if (entry.byRound) entry.byRound[round] = gradients
     this.gradients.set(link.key, entry)
     if (!from.pass) return
     if (from.gradient) addInPlace(from.gradient, inputGradient)
@@ -531,7 +592,13 @@ export function rescale(gradients: Map<string, LinkGradient>, factor: number): v
 }
 
 /** Gradient to slot `s`: a slot that the left cut shortened has zeros for the rows that were cut away. */
-function slotGradient(gradients: readonly Float32Array[], row: Row, s: number, count: number, width: number): Float32Array {
+function slotGradient(
+  gradients: readonly Float32Array[],
+  row: Row,
+  s: number,
+  count: number,
+  width: number,
+): Float32Array {
   const found = gradients[s]
   const segments = row.segments.filter((x) => x.kind === 'latents')
   if (found && segments[s]?.count === count) return found

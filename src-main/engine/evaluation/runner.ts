@@ -1,0 +1,197 @@
+/**
+ * The evaluation job: every question of a data set through a system, one line per answer as it comes, one result at the end.
+ * Questions of similar length run together, the longest first; what is answered already is not asked again.
+ */
+import { appendFile, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describeLeftOut } from '../data/rows'
+import { UserError } from '../errors'
+import { writeFileWhole, writeJsonWhole } from '../formats/atomic-files'
+import { explainingDiskErrors } from '../formats/disk-errors'
+import type { JobContext } from '../job-context'
+import { openMembers, openPack, openTeam, promptSettings, type Resources } from '../job-setup'
+import type { JobEventOf } from '../job-events'
+import type { AgentSpec, EvaluateJob } from '../job-spec'
+import { TorchGenerator } from '../nn/torch-generator'
+import { canonicalRole, inRoleOrder, styleByName } from '../styles/registry'
+import type { PromptSettings } from '../styles/row-prompts'
+import { usualShortestPrefix } from '../styles/stage-text'
+import type { StyleDefinition } from '../styles/style'
+import { promptPackHash } from '../text'
+import { answer, type AnswerSettings, type System } from './answer'
+import { type Question, readQuestions } from './questions'
+import { resultRecord, sampleRecord, type ResultRecord, type SampleRecord } from './sample-record'
+import { wilson } from './statistics'
+
+export type EvaluationEnd = Pick<JobEventOf<'finished'>, 'accuracy' | 'strictAccuracy'>
+
+export const samplesFile = (output: string): string => join(output, 'samples.jsonl')
+export const resultFile = (output: string): string => join(output, 'result.json')
+
+export async function evaluate(ctx: JobContext, job: EvaluateJob, resources: Resources): Promise<EvaluationEnd> {
+  const style = styleByName(job.style)
+  const agents = agentsOf(style, job)
+  const pack = await openPack(job.promptPack)
+  const { questions, report } = await readQuestions(job.data, {
+    task: job.task,
+    questionColumn: job.questionColumn,
+    answerColumn: job.answerColumn,
+    resultMark: job.grader === 'math',
+    seed: job.seed,
+  })
+  const leftOut = describeLeftOut(report)
+  if (leftOut) ctx.warn(leftOut)
+  const models = await Promise.all(agents.map(async (a) => (a ? resources.model(a.model) : null)))
+  const prompts = promptSettings(
+    job,
+    style,
+    pack,
+    models.map((m) => m?.text ?? null),
+  )
+  const system: System = {
+    agents: models.map((m) => m?.agent ?? null),
+    team: job.passing === 'latents' ? await openLinks(job, style, agents as readonly AgentSpec[], resources) : null,
+  }
+  const settings: AnswerSettings = {
+    ...job,
+    prompts,
+    answerRetry: job.generation.answerRetry,
+    keepStages: job.keepLatents,
+    shortestPrefix: usualShortestPrefix,
+    checkpoint: () => ctx.checkpoint(),
+  }
+
+  const records = ctx.resume ? await answeredSoFar(job, questions) : new Map<number, SampleRecord[]>()
+  ctx.say({ kind: 'started', job: 'evaluate', resumedFrom: ctx.resume ? records.size : null })
+  await writeFileWhole(samplesFile(job.output), [...records.values()].map(lines))
+  const progress = ctx.progress('questions', 'Answering questions', questions.length, 'questions', records.size)
+  const spent = [...records.values()].reduce((n, [r]) => n + (r.seconds ?? 0), 0)
+  const started = performance.now()
+  for (const batch of batches(
+    questions.filter((q) => !records.has(q.index)),
+    job.batchSize,
+  )) {
+    await ctx.checkpoint()
+    const answered = await answer(system, batch, settings)
+    for (const [k, own] of answered.entries()) {
+      await explainingDiskErrors({ folder: job.output, doing: 'An answer could not be saved' }, () =>
+        appendFile(samplesFile(job.output), lines(own)),
+      )
+      records.set(batch[k].index, own)
+      const [first] = own
+      ctx.say({ kind: 'question', index: first.index, correct: own.some((r) => r.correct), strict: strictOf(own) })
+      progress.add()
+    }
+  }
+  return finish(job, prompts, questions, records, spent + (performance.now() - started) / 1000)
+}
+
+/** A single agent needs no others; a team needs every role once. */
+function agentsOf(style: StyleDefinition, job: EvaluateJob): readonly (AgentSpec | null)[] {
+  if (job.passing !== 'single') return inRoleOrder(style, job.agents)
+  const { role } = style.roles[style.last]
+  const own = job.agents.filter((a) => canonicalRole(a.role) === role)
+  if (own.length === 1) return style.roles.map((_, i) => (i === style.last ? own[0] : null))
+  throw new UserError({
+    what: 'There is no single agent to evaluate.',
+    why: `The ${role} answers alone, but ${own.length === 0 ? 'there is none' : `there are ${own.length}`} among the agents.`,
+    next: `Give one agent with the role ${role}.`,
+  })
+}
+
+async function openLinks(
+  job: EvaluateJob,
+  style: StyleDefinition,
+  agents: readonly AgentSpec[],
+  resources: Resources,
+): Promise<System['team']> {
+  const generator = new TorchGenerator(job.seed)
+  const members = await openMembers(resources, agents, generator, job.task)
+  return openTeam(
+    resources,
+    style,
+    members,
+    generator,
+    { type: () => 'outer_ln_res_adapter', path: job.outerLinks },
+    job.task,
+  )
+}
+
+/** Long ones first: memory runs out at the start or never, and the last batches are quick. */
+function batches(questions: readonly Question[], size: number): Question[][] {
+  const ordered = [...questions].sort((a, b) => b.question.length - a.question.length || a.index - b.index)
+  const made: Question[][] = []
+  for (let from = 0; from < ordered.length; from += size) made.push(ordered.slice(from, from + size))
+  return made
+}
+
+/** Whole answers of an earlier attempt: every rollout of a question, to the question that is asked now. */
+async function answeredSoFar(job: EvaluateJob, questions: readonly Question[]): Promise<Map<number, SampleRecord[]>> {
+  const text = await readFile(samplesFile(job.output), 'utf8').catch(() => '')
+  const found = new Map<number, SampleRecord[]>()
+  for (const line of text.split('\n')) {
+    const record = parseLine(line)
+    if (record && questions[record.index]?.question === record.question)
+      found.set(record.index, [...(found.get(record.index) ?? []), record])
+  }
+  for (const [index, own] of found) if (own.length !== job.rollouts) found.delete(index)
+  return found
+}
+
+/** A process that was killed leaves half a line at the end. */
+function parseLine(line: string): SampleRecord | null {
+  try {
+    const checked = sampleRecord.safeParse(JSON.parse(line))
+    return checked.success ? checked.data : null
+  } catch {
+    return null
+  }
+}
+
+function lines(records: readonly SampleRecord[]): string {
+  return records.map((r) => JSON.stringify(r) + '\n').join('')
+}
+
+/** With several rollouts a question counts as right when any of them is; null where the grader has no strict verdict. */
+function strictOf(own: readonly SampleRecord[]): boolean | null {
+  return own.some((r) => r.grades.some((g) => g.grader === 'strict')) ? own.some((r) => r.strict === true) : null
+}
+
+async function finish(
+  job: EvaluateJob,
+  prompts: PromptSettings,
+  questions: readonly Question[],
+  records: ReadonlyMap<number, readonly SampleRecord[]>,
+  seconds: number,
+): Promise<EvaluationEnd> {
+  const right = (q: Question) => records.get(q.index)!.some((r) => r.correct)
+  const accuracy = wilson(questions.filter(right).length, questions.length)
+  const strict = questions.flatMap((q) => strictOf(records.get(q.index)!) ?? [])
+  const strictAccuracy = strict.length === 0 ? null : wilson(strict.filter(Boolean).length, strict.length)
+  const groups: ResultRecord['groups'] = {}
+  for (const column of new Set(questions.flatMap((q) => Object.keys(q.groups)))) {
+    groups[column] = {}
+    for (const value of new Set(questions.map((q) => q.groups[column]))) {
+      const own = questions.filter((q) => q.groups[column] === value)
+      if (value !== undefined) groups[column][value] = wilson(own.filter(right).length, own.length)
+    }
+  }
+  // outputs that no grader could read or that made one fail, not those that are just wrong
+  const failures: Record<string, number> = {}
+  for (const [first] of records.values())
+    for (const { grader, cause, prediction } of first.grades) {
+      if (cause === null || (grader === 'strict' && prediction !== null)) continue
+      failures[`${grader}: ${cause}`] = (failures[`${grader}: ${cause}`] ?? 0) + 1
+    }
+  const result: ResultRecord = {
+    accuracy,
+    strictAccuracy,
+    seconds,
+    failures,
+    promptPackHash: promptPackHash(prompts.pack),
+    spec: job as unknown as Record<string, unknown>,
+    groups,
+  }
+  await writeJsonWhole(resultFile(job.output), resultRecord.parse(result))
+  return { accuracy, strictAccuracy }
+}

@@ -1,0 +1,177 @@
+/**
+ * What a job opens before it works: prompt pack, models with their texts, links. Everything that can be told to be wrong
+ * without running anything is told here. Whoever makes `Resources` disposes them, whatever happens.
+ */
+import { createHash } from 'node:crypto'
+import { readFile, realpath } from 'node:fs/promises'
+import { statSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { openAgent } from './agents/onnx-agent'
+import type { Agent } from './agents/agent'
+import { openModelWeights } from './formats/model-weights'
+import type { AgentSpec, EvaluateJob, JobSpec, OuterJob } from './job-spec'
+import { LinkSessions } from './nn/link-graphs'
+import { initInnerLink, initOuterLink } from './nn/link-init'
+import type { InnerLinkType, LinkParameters, OuterLinkType } from './nn/link-types'
+import type { TorchGenerator } from './nn/torch-generator'
+import type { PromptSettings } from './styles/row-prompts'
+import type { StyleDefinition } from './styles/style'
+import type { Member, OuterLink, Team } from './styles/team'
+import { builtInPack, loadModelText, loadPromptPack, type ModelText, type PromptPack } from './text'
+import { loadInnerLink, loadOuterLinks } from './training/link-files'
+import type { LinkProvenance } from './training/link-manifest'
+
+export interface Model {
+  /** Real path of the folder. */
+  readonly folder: string
+  readonly agent: Agent
+  readonly text: ModelText
+  /** Changes whenever the weights do. */
+  readonly fingerprint: string
+}
+
+/** Sessions, agents and link sessions of a job; a model that two agents share is opened once. */
+export class Resources {
+  readonly links: LinkSessions
+  private readonly models = new Map<string, Promise<Model>>()
+
+  constructor(private readonly options: Pick<JobSpec, 'device' | 'threads'>) {
+    this.links = new LinkSessions({ threads: options.threads })
+  }
+
+  /** Checks config, weights and tokenizer now; the session is made at the first run. */
+  async model(path: string): Promise<Model> {
+    const folder = await realpath(path).catch(() => path)
+    let model = this.models.get(folder)
+    if (!model) this.models.set(folder, (model = this.open(folder)))
+    return model
+  }
+
+  async dispose(): Promise<void> {
+    for (const model of this.models.values()) await model.then((m) => m.agent.dispose()).catch(() => undefined)
+    this.models.clear()
+    await this.links.dispose()
+  }
+
+  private async open(folder: string): Promise<Model> {
+    const { device, threads } = this.options
+    const agent = await openAgent(folder, { device, threads })
+    return { folder, agent, text: await loadModelText(folder), fingerprint: await modelFingerprint(folder, device) }
+  }
+}
+
+/** From the config and the names, sizes and times of the weight files: hashing gigabytes would take longer than it is worth. */
+export async function modelFingerprint(folder: string, device: string): Promise<string> {
+  const hash = createHash('sha256')
+  hash.update(await readFile(join(folder, 'config.json')))
+  for (const file of (await openModelWeights(folder)).files) {
+    const { size, mtimeMs } = statSync(file)
+    hash.update(JSON.stringify([file, size, mtimeMs]))
+  }
+  return hash.update(device).digest('hex').slice(0, 32)
+}
+
+export async function openPack(path: string | undefined): Promise<PromptPack> {
+  return path === undefined ? builtInPack : loadPromptPack(path)
+}
+
+export function promptSettings(
+  spec: Pick<OuterJob | EvaluateJob, 'mode' | 'enableThinking'> & { solverQuestionFirst?: boolean },
+  style: StyleDefinition,
+  pack: PromptPack,
+  texts: readonly (ModelText | null)[],
+): PromptSettings {
+  return {
+    style,
+    pack,
+    mode: spec.mode,
+    enableThinking: spec.enableThinking,
+    questionFirst: spec.solverQuestionFirst ?? false,
+    texts,
+  }
+}
+
+/** The type of inner links that no file names. */
+const freshInnerType: InnerLinkType = 'ln_res_adapter'
+
+/**
+ * Members of a team in style order. Fresh inner links are drawn in that order from the run's generator; a loaded link
+ * draws as well, as in the reference, so that what is drawn after it does not depend on it.
+ */
+export async function openMembers(
+  resources: Resources,
+  agents: readonly AgentSpec[],
+  generator: TorchGenerator,
+  task: string,
+): Promise<Member[]> {
+  const members: Member[] = []
+  for (const spec of agents) {
+    const { agent, fingerprint } = await resources.model(spec.model)
+    const width = agent.hiddenSize
+    const loaded = spec.innerLink === undefined ? null : await loadInnerLink(spec.innerLink, { width, task })
+    const type = loaded?.type ?? freshInnerType
+    const fresh = initInnerLink(type, width, generator)
+    members.push({
+      agent,
+      inner: { type, parameters: loaded?.parameters ?? fresh },
+      innerGraph: resources.links.link({ kind: 'inner', type, width }),
+      fingerprint,
+    })
+  }
+  return members
+}
+
+export interface OuterChoice {
+  /** Type of a fresh link. */
+  type(key: string): OuterLinkType
+  /** Load instead of drawing. */
+  readonly path?: string
+}
+
+/** The outer links of a team, drawn in creation order after the inner ones, or loaded. Their parameters may be trained in place. */
+export async function openTeam(
+  resources: Resources,
+  style: StyleDefinition,
+  members: readonly Member[],
+  generator: TorchGenerator,
+  choice: OuterChoice,
+  task: string,
+): Promise<Team> {
+  const widths = style.links.map((l) => ({
+    key: l.key,
+    inWidth: members[l.source].agent.hiddenSize,
+    outWidth: members[l.target].agent.hiddenSize,
+  }))
+  const loaded = choice.path === undefined ? null : await loadOuterLinks(choice.path, { expected: widths, task })
+  const links = style.links.map(({ key, source, target }, i): OuterLink => {
+    const { inWidth, outWidth } = widths[i]
+    const known = loaded?.links.get(key)
+    const type = known?.type ?? choice.type(key)
+    const fresh = initOuterLink(type, inWidth, outWidth, generator)
+    const graph = resources.links.link({ kind: 'outer', type, inWidth, outWidth })
+    return { key, type, source, target, parameters: known?.parameters ?? fresh, graph }
+  })
+  return { style, members, links }
+}
+
+/** Puts saved values into parameters that others hold on to. */
+export function restoreParameters(into: LinkParameters, from: LinkParameters): void {
+  for (const [name, values] of Object.entries(into)) values.set(from[name])
+}
+
+/** What a manifest says of the models of a run. */
+export function describeModels(
+  agents: readonly { role: string; folder: string; hiddenSize: number }[],
+): LinkProvenance['baseModels'] {
+  return agents.map(({ role, folder, hiddenSize }) => ({
+    role,
+    id: basename(folder),
+    revision: revisionOf(folder),
+    hiddenSize,
+  }))
+}
+
+/** A hub cache keeps each revision in a folder named by its commit. */
+function revisionOf(folder: string): string | null {
+  return /[/\\]snapshots[/\\]([0-9a-f]{40})(?:[/\\]|$)/.exec(folder)?.[1] ?? null
+}

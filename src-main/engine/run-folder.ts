@@ -1,0 +1,49 @@
+/**
+ * What a run leaves of its events in its folder: journal.jsonl (all but numbers and bars), metrics.jsonl (numbers: metrics and
+ * validations). Append-only; a resumed training run first takes away metrics of steps that it will make again.
+ */
+import { appendFileSync, existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { JobEvent } from './job-events'
+
+export class RunFolder {
+  constructor(private readonly folder: string) {}
+
+  /** Losing a line here (a full disk) must not hide the reason why: errors go to the caller. */
+  write(event: JobEvent): void {
+    const file = fileOf(event)
+    if (file) appendFileSync(join(this.folder, file), JSON.stringify(event) + '\n')
+  }
+
+  /** Keeps the numbers of steps up to `step`. */
+  forgetMetricsAfter(step: number): void {
+    const file = join(this.folder, 'metrics.jsonl')
+    if (!existsSync(file)) return
+    const kept = readFileSync(file, 'utf8')
+      .split('\n')
+      .filter((line) => stepOf(line) <= step)
+    writeFileSync(`${file}.new`, kept.map((line) => line + '\n').join(''))
+    renameSync(`${file}.new`, file)
+  }
+}
+
+function fileOf(event: JobEvent): string | null {
+  switch (event.kind) {
+    case 'metrics':
+    case 'validation':
+      return 'metrics.jsonl'
+    case 'progress':
+      return null
+    default:
+      return 'journal.jsonl'
+  }
+}
+
+/** Half a line, which a killed process leaves, belongs to no step. */
+function stepOf(line: string): number {
+  try {
+    return (JSON.parse(line) as { step: number }).step
+  } catch {
+    return Infinity
+  }
+}
