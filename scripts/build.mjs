@@ -106,6 +106,8 @@ function pagePart(dir) {
         outDir: path.join(dir, 'renderer'),
         assetsInlineLimit: 0,
         modulePreload: { polyfill: false },
+        // Most of the time goes into compiling components: known, and no news to the person who waits.
+        rolldownOptions: { checks: { pluginTimings: false } },
         chunkSizeWarningLimit: 4096,
       },
     },
