@@ -85,8 +85,8 @@ function createStudio(): Studio {
     workspace: workspaceFolder(),
     demo: {
       folder: path.join(nativeAssets, 'demo'),
-      // A short pipeline for tests of the app itself.
-      pipeline: (!app.isPackaged && process.env.STUDIO_DEMO_PIPELINE) || 'pipeline.json',
+      // The short pipeline is for tests of the app itself: it shows that everything works, not what it can do.
+      pipeline: !app.isPackaged && process.env.STUDIO_DEMO === 'short' ? 'pipeline.short.json' : 'pipeline.json',
     },
     spawn: utilitySpawner(path.join(here, 'engine-process.js')),
     send,

@@ -79,6 +79,16 @@ export function addEvent(journal: RunJournal, event: JobEvent): RunJournal {
   }
 }
 
+/** Bars are not kept on disk: how far the last phase came follows from what is. */
+export function withProgress(journal: RunJournal): RunJournal {
+  const { progress, finished, lastMetrics, checkpoints, answers } = journal
+  if (!progress) return journal
+  const steps = Math.max(lastMetrics?.step ?? 0, checkpoints.at(-1)?.step ?? 0)
+  const known = progress.unit === 'steps' ? steps : progress.unit === 'questions' ? answers.size : 0
+  const done = finished ? progress.total : Math.min(Math.max(progress.done, known), progress.total)
+  return { ...journal, progress: { ...progress, done } }
+}
+
 export function metricPointOf(event: JobEventOf<'metrics'>): MetricPoint {
   const { kind: _, ...point } = event
   return point

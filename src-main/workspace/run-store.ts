@@ -12,7 +12,7 @@ import { isAlive, lastHeartbeat } from '../jobs/heartbeat'
 import { exists, folderBytes, readJson, subFolders } from './files'
 import { newRunId } from './ids'
 import type { Places } from './places'
-import { addEvent, eventsIn, newJournal, type RunJournal } from './run-journal'
+import { addEvent, eventsIn, newJournal, withProgress, type RunJournal } from './run-journal'
 import { runRecord, stateOf, withState, type RunRecord } from './run-record'
 
 export interface RunKey {
@@ -219,7 +219,7 @@ async function readJournal(folder: string): Promise<RunJournal> {
   let journal = newJournal()
   for (const name of ['metrics.jsonl', 'journal.jsonl'])
     for await (const event of eventsIn(path.join(folder, name))) journal = addEvent(journal, event)
-  return journal
+  return withProgress(journal)
 }
 
 function textOf(key: RunKey): string {

@@ -12,10 +12,12 @@ export async function runJob(spec: JobSpec, { emit, signal, resume = false }: Ru
   if (spec.seed === 667) throw new Error('a defect')
   if (spec.seed === 668) return
   const say = (event: JobEvent): void => {
-    appendFileSync(
-      path.join(spec.output, event.kind === 'metrics' ? 'metrics.jsonl' : 'journal.jsonl'),
-      JSON.stringify(event) + '\n',
-    )
+    // As the real engine: numbers in a file of their own, bars in none.
+    if (event.kind !== 'progress')
+      appendFileSync(
+        path.join(spec.output, event.kind === 'metrics' ? 'metrics.jsonl' : 'journal.jsonl'),
+        JSON.stringify(event) + '\n',
+      )
     emit(event)
   }
   const total = spec.kind === 'evaluate' ? spec.data.limit || 10 : spec.steps

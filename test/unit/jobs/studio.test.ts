@@ -293,9 +293,11 @@ describe('the next start of the app', () => {
 
   it('shows a run without a living engine as interrupted, with the time until its last beat', async () => {
     const before = Date.now() - 60_000
-    await powerCut({ pid: 2 ** 22 + 1, time: before, memoryBytes: 1 })
+    const phase = { kind: 'phase', time: before, phase: 'work', title: 'Working', total: 20, unit: 'steps' }
+    await powerCut({ pid: 2 ** 22 + 1, time: before, memoryBytes: 1 }, [phase])
     const run = await runOf('inner-planner')
     expect(run).toMatchObject({ state: 'interrupted', resumable: true, ended: before })
+    expect(run.progress).toMatchObject({ done: 20, total: 20, rate: null })
     await test.studio.startSteps('Demo', { kind: 'next' })
     await until(settled, 'the step ends')
     expect((await runOf('inner-planner')).state).toBe('done')
