@@ -14,6 +14,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, it } from 'vitest'
 import { UserError } from '../../../src-main/engine/errors'
 import { float16Bits } from '../../../src-main/engine/formats/dtypes'
+import { TorchGenerator } from '../../../src-main/engine/nn/torch-generator'
 import { openModelWeights } from '../../../src-main/engine/formats/model-weights'
 import {
   readFloat32,
@@ -195,6 +196,25 @@ describe('refused headers, naming file and tensor', () => {
     expect(message).toMatch(reason)
     expect(message).toContain(path)
   })
+})
+
+it('damaged headers give tensors or a clear error, never anything else', async () => {
+  const bytes = readFileSync(join(golden, 'pt/good/outer-float16.safetensors'))
+  const header = 8 + Number(bytes.readBigUInt64LE(0))
+  const generator = new TorchGenerator(3)
+  const below = (n: number) => generator.nextUint32() % n
+  const path = join(work, 'damaged.safetensors')
+  let refused = 0
+  for (let trial = 0; trial < 400; trial++) {
+    let copy = Buffer.from(bytes)
+    for (let n = 1 + below(2); n > 0; n--) copy[below(header)] = below(128)
+    if (trial % 5 === 0) copy = copy.subarray(0, below(copy.length))
+    writeFileSync(path, copy)
+    const outcome = await readSafetensors(path).catch((e: unknown) => e)
+    if (outcome instanceof UserError) refused++
+    else expect(outcome).toHaveProperty('tensors')
+  }
+  expect(refused).toBeGreaterThan(200)
 })
 
 describe('model folders', () => {
