@@ -35,6 +35,8 @@ const nativeAssets = app.isPackaged
   : path.join(here, '..', '..', 'native-assets')
 
 let studio: Studio
+/** Fulfilled when the workspace is open; what the page asks before waits for it. */
+let started: Promise<void>
 let log: AppLog
 let settings: SettingsStore
 let window: BrowserWindow | null = null
@@ -61,16 +63,16 @@ else {
     if (!studio?.queue.busy) app.quit()
   })
   app.on('before-quit', beforeQuit)
-  void app.whenReady().then(ready)
+  void app.whenReady().then(ready).catch(noteProblem)
 }
 
-async function ready(): Promise<void> {
+function ready(): void {
   guardSession()
   protocol.handle(pageScheme, (request) => pageFile(pageFolder, request.url))
   setMenu(app.isPackaged)
   studio = createStudio()
+  started = startStudio()
   serve()
-  await startStudio()
   showWindow()
   nativeTheme.on('updated', () => {
     window?.setBackgroundColor(backgroundColour())
@@ -141,7 +143,8 @@ function serve(): void {
     system: systemInfo,
     report: (message, stack) => log.write(`page: ${message}\n${stack}`),
   })
-  ipcMain.handle(requestChannel, (event, name: unknown, params: unknown) => {
+  ipcMain.handle(requestChannel, async (event, name: unknown, params: unknown) => {
+    // Read before any waiting: a frame that goes away meanwhile has no address any more.
     const frame = event.senderFrame
     const trusted =
       window !== null &&
@@ -149,6 +152,7 @@ function serve(): void {
       event.sender === window.webContents &&
       frame === window.webContents.mainFrame &&
       isOwnPage(frame.url)
+    await started
     return answer({ trusted, name, params }, handlers, (text, error) => log.write(text, error))
   })
 }
@@ -232,7 +236,8 @@ async function chooseWorkspace(): Promise<SettingsView> {
   await settings.update({ workspace: folder })
   log = new AppLog(path.join(workspaceFolder(), 'logs'))
   studio = createStudio()
-  await startStudio()
+  started = startStudio()
+  await started
   sendSettings()
   send('projects/changed', {})
   return settingsView()
