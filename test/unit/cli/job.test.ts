@@ -1,0 +1,97 @@
+/** The job command on one of the demo's models: events on standard output, exit codes, stopping and going on. */
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import path from 'node:path'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { runJobCommand } from '../../../src-main/cli/job'
+import { UsageError } from '../../../src-main/cli/usage-error'
+import { UserError } from '../../../src-main/engine/errors'
+import { jobEvent, type JobEvent } from '../../../src-main/engine/job-events'
+
+const demo = path.join(import.meta.dirname, '..', '..', '..', 'native-assets', 'demo')
+let folder: string
+let printed: string
+let complaints: string
+
+beforeEach(() => {
+  folder = mkdtempSync(path.join(tmpdir(), 'studio-job-'))
+  printed = ''
+  complaints = ''
+  vi.spyOn(process.stdout, 'write').mockImplementation((text) => ((printed += String(text)), true))
+  vi.spyOn(process.stderr, 'write').mockImplementation((text) => ((complaints += String(text)), true))
+})
+afterEach(() => {
+  vi.restoreAllMocks()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+function specFile(change: object = {}): string {
+  const spec = {
+    kind: 'inner',
+    role: 'planner',
+    model: path.join(demo, 'models', 'planner'),
+    promptPack: path.join(demo, 'prompt-pack.json'),
+    data: { file: path.join(demo, 'train.jsonl'), limit: 64 },
+    steps: 6,
+    batchSize: 8,
+    logEvery: 1,
+    saveEvery: 0,
+    threads: 1,
+    output: 'out',
+    ...change,
+  }
+  writeFileSync(path.join(folder, 'spec.json'), JSON.stringify(spec))
+  return path.join(folder, 'spec.json')
+}
+
+/** Every line is an event. */
+const events = (): JobEvent[] =>
+  printed
+    .split('\n')
+    .filter(Boolean)
+    .map((line) => jobEvent.parse(JSON.parse(line)))
+const losses = (): number[] => events().flatMap((event) => (event.kind === 'metrics' ? [event.loss] : []))
+
+describe('npm run job', () => {
+  it('runs to the end with exit code 0, and its folder lies beside the spec', async () => {
+    expect(await runJobCommand([specFile()])).toBe(0)
+    expect(events()[0].kind).toBe('started')
+    expect(events().at(-1)).toMatchObject({ kind: 'finished', checkpoint: path.join(folder, 'out/checkpoints/step-6') })
+    expect(losses()).toHaveLength(6)
+    expect(readFileSync(path.join(folder, 'out/metrics.jsonl'), 'utf8').trim().split('\n')).toHaveLength(6)
+    expect(complaints).toBe('')
+  })
+
+  it('stops on Ctrl-C with exit code 130, and goes on with exactly the losses that it would have had', async () => {
+    await runJobCommand([specFile()])
+    const whole = losses()
+    rmSync(path.join(folder, 'out'), { recursive: true })
+    printed = ''
+    vi.mocked(process.stdout.write).mockImplementation((text) => {
+      printed += String(text)
+      if (String(text).includes('"step":2,')) process.emit('SIGINT')
+      return true
+    })
+    expect(await runJobCommand([specFile()])).toBe(130)
+    const { step } = events().at(-1) as { step: number }
+    expect(events().at(-1)).toMatchObject({ kind: 'stopped', resumable: true })
+    expect(step).toBeLessThan(6)
+    expect(complaints).toContain('--resume')
+    expect(await runJobCommand([specFile(), '--resume'])).toBe(0)
+    expect(losses()).toEqual(whole)
+  })
+
+  it('tells what is wrong in three lines and exits with 1', async () => {
+    expect(await runJobCommand([specFile({ model: path.join(folder, 'nothing') })])).toBe(1)
+    expect(complaints.trim().split('\n')).toHaveLength(3)
+    expect(complaints).toContain(path.join(folder, 'nothing'))
+    expect(events().at(-1)!.kind).toBe('failed')
+  })
+
+  it('refuses a wrong spec and a wrong command line before anything is started', async () => {
+    await expect(runJobCommand([specFile({ steps: -1 })])).rejects.toThrow(UserError)
+    await expect(runJobCommand([])).rejects.toThrow(UsageError)
+    await expect(runJobCommand([specFile(), '--fast'])).rejects.toThrow(UsageError)
+    expect(printed).toBe('')
+  })
+})
