@@ -47,7 +47,6 @@ function nodePart(dir, name, source, file) {
         outDir: path.join(dir, path.dirname(file)),
         sourcemap: true,
         rolldownOptions: {
-          shimMissingExports: true,
           external: platform,
           output: { format: 'es', entryFileNames: path.basename(file), codeSplitting: false },
         },
@@ -129,10 +128,6 @@ export async function buildAll({ log, finish }) {
   mkdirSync(fresh, { recursive: true })
   try {
     for (const part of parts(fresh)) {
-      if (!existsSync(path.join(root, part.source))) {
-        log(`  ${part.name}: ${part.source} is not there yet, left out`)
-        continue
-      }
       log(`  ${part.name}`)
       await build(part.config)
     }
