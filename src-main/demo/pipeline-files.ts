@@ -72,6 +72,7 @@ export function demoPipeline(length: PipelineLength) {
       steps: n.innerSteps,
       batchSize: 64,
       learningRate: 3e-3,
+      logEvery: 5,
       saveEvery: 0,
     } satisfies SpecOf<'inner'>,
   }))
@@ -99,6 +100,7 @@ export function demoPipeline(length: PipelineLength) {
       steps: n.outerSteps,
       batchSize: 16,
       learningRate: 3e-4,
+      logEvery: 1,
       saveEvery: n.saveEvery,
       validation: {
         data: { file: 'validation.jsonl', limit: n.validationRows },
