@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { referenceLetter } from '../../src-main/engine/evaluation/grading/reference/choice'
 import { referenceCode } from '../../src-main/engine/evaluation/grading/reference/code'
 import { gradeReferenceMath, normalForms, normalise } from '../../src-main/engine/evaluation/grading/reference/math'
+import { gradeStrictMath } from '../../src-main/engine/evaluation/grading/strict/math'
 import { PythonError } from '../../src-main/engine/evaluation/grading/reference/python-text'
 
 function lines<T>(name: string): T[] {
@@ -21,7 +22,13 @@ interface MathLine {
   output: string
   strict: boolean | null
   reference:
-    | { correct: boolean; pred: string | null; gold_norm: string; pred_norm: string; norms: Record<string, string> | null }
+    | {
+        correct: boolean
+        pred: string | null
+        gold_norm: string
+        pred_norm: string
+        norms: Record<string, string> | null
+      }
     | { error: string; norms: Record<string, string | { error: string }> }
 }
 
@@ -79,4 +86,16 @@ describe('reference mode', () => {
       expect({ id, code: referenceCode(output) }).toEqual({ id, code: reference.code })
     }
   })
+})
+
+describe('strict mode', () => {
+  test('math: what a careful person says, on every line where people agree', () => {
+    const clear = lines<MathLine>('math.jsonl').filter(({ strict }) => strict !== null)
+    expect(clear).toHaveLength(1828)
+    const others = clear.flatMap(({ id, gold, output, strict }) => {
+      const { correct, pred, reason } = gradeStrictMath(gold, output)
+      return correct === strict ? [] : [{ id, gold, pred, strict, correct, reason }]
+    })
+    expect(others).toEqual([])
+  }, 60_000)
 })

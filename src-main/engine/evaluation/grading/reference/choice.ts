@@ -33,5 +33,7 @@ function letterIn(source: string): string | null {
 export function referenceLetter(output: string): string | null {
   const boxed = boxedText(output)
   const labelled = labelledText(output, finalChoiceLabel)
-  return (boxed !== null ? letterIn(boxed) : null) ?? (labelled !== null ? letterIn(labelled) : null) ?? letterIn(output)
+  return (
+    (boxed !== null ? letterIn(boxed) : null) ?? (labelled !== null ? letterIn(labelled) : null) ?? letterIn(output)
+  )
 }

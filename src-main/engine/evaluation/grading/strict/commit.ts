@@ -69,7 +69,8 @@ function findBoxes(text: string): Boxes {
   return boxes
 }
 
-const label = /\b(?:final[\s*_]{1,20}answer|answer)[*_]{0,3}(?:\s{0,10}(?::|=)|\s{1,10}is\b(?!\s{1,5}not\b)\s{0,5}:?)[*_]{0,3}/gi
+const label =
+  /\b(?:final[\s*_]{1,20}answer|answer)[*_]{0,3}(?:\s{0,10}(?::|=)|\s{1,10}is\b(?!\s{1,5}not\b)\s{0,5}:?)[*_]{0,3}/gi
 const heading = /^[ \t]{0,20}(?:#{1,6}|\*\*)[ \t]{0,20}final answer[ \t]{0,20}(?:\*\*)?[ \t]{0,20}$/gim
 
 /** What is said behind the last label: the rest of its line, or the next line that says something; up to the sentence's end. */

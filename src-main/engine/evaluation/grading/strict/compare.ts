@@ -90,7 +90,8 @@ const isCollection = (node: Node): boolean => ['list', 'group', 'matrix', 'empty
 /** Unordered items (a list or a set), without the name that each or the first may carry; null for anything else. */
 function unordered(node: Node, work: Work): readonly Node[] | null {
   if (node.kind === 'emptySet') return []
-  if (node.kind === 'group' && node.open === '{') return node.items.flatMap((item) => unordered(expanded(item), work) ?? [item])
+  if (node.kind === 'group' && node.open === '{')
+    return node.items.flatMap((item) => unordered(expanded(item), work) ?? [item])
   if (node.kind !== 'list') return null
   const names = node.items.map((item) => named(bare(item), work))
   const distinct = new Set(names.flatMap((name) => (name ? [name.name] : [])))
@@ -100,7 +101,8 @@ function unordered(node: Node, work: Work): readonly Node[] | null {
 /** Ordered items (a tuple or a vector); null for anything else. */
 function ordered(node: Node): readonly Node[] | null {
   if (node.kind === 'group' && node.open !== '{') return node.items
-  if (node.kind === 'matrix' && !node.bars && (node.rows.length === 1 || node.rows[0].length === 1)) return node.rows.flat()
+  if (node.kind === 'matrix' && !node.bars && (node.rows.length === 1 || node.rows[0].length === 1))
+    return node.rows.flat()
   return null
 }
 
@@ -132,7 +134,9 @@ function compareCollections(gold: Node, pred: Node, work: Work): Verdict {
       predLoose.map((item) => compareNodes(gold, item, work)),
       'the same answer more than once',
     )
-    return verdict.correct === false ? wrong('several answers for one') : doubted(verdict, 'the same answer more than once')
+    return verdict.correct === false
+      ? wrong('several answers for one')
+      : doubted(verdict, 'the same answer more than once')
   }
   return wrong('another kind of answer')
 }

@@ -36,7 +36,7 @@ export class Evaluator {
     private readonly work: Work,
     private readonly unknowns: (name: string) => Rational,
   ) {
-    this.hardSteps = Math.ceil(300 * (D.precision / 80) ** 2)
+    this.hardSteps = Math.ceil(1_000 * (D.precision / 60) ** 2)
   }
 
   /** Throws Undefined or Undecided, and OutOfWork past the bound. */
@@ -167,10 +167,7 @@ export class Evaluator {
     if (a.kind === 'exact' && b.kind === 'exact') return this.exact(exact.divide(a.value, b.value))
     const [p, q] = [this.complex(a), this.complex(b)]
     const size = q.re.mul(q.re).add(q.im.mul(q.im))
-    return this.make(
-      p.re.mul(q.re).add(p.im.mul(q.im)).div(size),
-      p.im.mul(q.re).sub(p.re.mul(q.im)).div(size),
-    )
+    return this.make(p.re.mul(q.re).add(p.im.mul(q.im)).div(size), p.im.mul(q.re).sub(p.re.mul(q.im)).div(size))
   }
 
   /** Zero, or what rounding leaves of it. */
@@ -215,7 +212,7 @@ export class Evaluator {
   }
 
   private realPower(base: Real, { n, d }: Rational): Real {
-    this.work.spend(this.hardSteps)
+    this.work.spend(d === 2n ? this.hardSteps / 40 : 2 * this.hardSteps)
     const root = d === 2n ? base.sqrt() : base.ln().div(d.toString()).exp()
     return n === 1n ? root : root.pow(n.toString())
   }

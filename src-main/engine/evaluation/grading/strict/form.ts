@@ -16,7 +16,9 @@ const isWhole = (node: Node): boolean => {
 
 const isPowerOfTen = (node: Node): boolean => {
   const inner = bare(node)
-  return inner.kind === 'power' && bare(inner.base).kind === 'number' && isTen(bare(inner.base)) && isWhole(inner.exponent)
+  return (
+    inner.kind === 'power' && bare(inner.base).kind === 'number' && isTen(bare(inner.base)) && isWhole(inner.exponent)
+  )
 }
 const isTen = (node: Node) => node.kind === 'number' && node.value.n === 10n && node.value.d === 1n
 
@@ -62,7 +64,8 @@ function factorsOf(node: Node): Node[] {
   const inner = bare(node)
   if (inner.kind === 'negative') return factorsOf(inner.of)
   if (inner.kind === 'product') return inner.factors.flatMap(factorsOf)
-  if (inner.kind === 'power' && isWhole(inner.exponent) && bare(inner.base).kind === 'sum') return [inner.base, inner.base]
+  if (inner.kind === 'power' && isWhole(inner.exponent) && bare(inner.base).kind === 'sum')
+    return [inner.base, inner.base]
   return [inner]
 }
 

@@ -1,4 +1,17 @@
 /** Cuts an answer, in LaTeX or as people type it, into tokens. Fonts, sizes, colours and spacing macros disappear here. */
+import {
+  textMacros,
+  romanMacros,
+  spaceMacros,
+  silentMacros,
+  argumentDropped,
+  markMacros,
+  markCharacters,
+  macroCharacters,
+  fractionCharacters,
+  superscripts,
+  subscripts,
+} from './symbols'
 import { isUnitWord } from './units'
 
 /** `text`: inside \text and its like; `roman`: inside \mathrm and its like; `math`: everything else. */
@@ -25,140 +38,21 @@ export interface LexerOptions {
 export const maxAnswerLength = 4_000
 
 export const functionNames = new Set(
-  (
-    'sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh ln log lg exp sqrt lcm gcd max min floor ceil abs det binom'
-  ).split(' '),
+  'sin cos tan cot sec csc arcsin arccos arctan sinh cosh tanh ln log lg exp sqrt lcm gcd max min floor ceil abs det binom'.split(
+    ' ',
+  ),
 )
 
 const greekNames = 'alpha beta gamma delta epsilon theta lambda mu rho sigma tau phi varphi psi omega'.split(' ')
 const plainWords = new Set(
-  'the is of not no yes to for or and if as at by it its are was has per base deg inf infty infinity pi answer'.split(' '),
+  'the is of not no yes to for or and if as at by it its are was has per base deg inf infty infinity pi answer'.split(
+    ' ',
+  ),
 )
 const knownWords = new Set([...functionNames, ...greekNames, ...plainWords])
+const isMathName = (word: string) => functionNames.has(word.toLowerCase()) || greekNames.includes(word) || word === 'pi'
 
-const textMacros = new Set('text mbox textrm textbf textit textsf texttt hbox textnormal'.split(' '))
-const romanMacros = new Set('mathrm mathbf mathit mathsf operatorname rm bf it boldsymbol bm mathcal'.split(' '))
-const spaceMacros = new Set([',', ';', ':', '!', ' ', '>', 'quad', 'qquad', 'enspace', 'thinspace', 'space'])
-const silentMacros = new Set(
-  (
-    'left right middle big Big bigg Bigg bigl bigr Bigl Bigr biggl biggr Biggl Biggr displaystyle textstyle scriptstyle ' +
-    'limits nolimits boxed fbox underline hat vec bar widehat vphantom mathstrut ( ) [ ]'
-  ).split(' '),
-)
-/** Macros whose first argument is no part of the answer. */
-const argumentDropped = new Set(['color', 'textcolor', 'phantom', 'hphantom', 'hspace', 'label', 'tag'])
-
-const markMacros: Record<string, string> = {
-  '{': '\\{',
-  '}': '\\}',
-  lbrace: '\\{',
-  rbrace: '\\}',
-  lparen: '(',
-  rparen: ')',
-  lbrack: '[',
-  rbrack: ']',
-  langle: '⟨',
-  rangle: '⟩',
-  lvert: '|',
-  rvert: '|',
-  vert: '|',
-  mid: '|',
-  '|': '|',
-  '%': '%',
-  $: '\\$',
-  '&': '&',
-  '\\': '\\\\',
-  cdot: '*',
-  times: '*',
-  ast: '*',
-  div: '/',
-  pm: '±',
-  mp: '∓',
-  le: '≤',
-  leq: '≤',
-  leqslant: '≤',
-  ge: '≥',
-  geq: '≥',
-  geqslant: '≥',
-  lt: '<',
-  gt: '>',
-  ne: '≠',
-  neq: '≠',
-  approx: '≈',
-  approxeq: '≈',
-  simeq: '≈',
-  sim: '≈',
-  equiv: '=',
-  in: '∈',
-  to: '→',
-  rightarrow: '→',
-  cup: '∪',
-  circ: '°',
-  degree: '°',
-  prime: "'",
-  ldots: '…',
-  dots: '…',
-  cdots: '…',
-  pounds: '£',
-  euro: '€',
-  _: '_',
-  colon: ':',
-}
-
-const markCharacters: Record<string, string> = {
-  '−': '-',
-  '‑': '-',
-  '×': '*',
-  '·': '*',
-  '⋅': '*',
-  '∗': '*',
-  '÷': '/',
-  '⁄': '/',
-  '±': '±',
-  '∓': '∓',
-  '≤': '≤',
-  '⩽': '≤',
-  '≥': '≥',
-  '⩾': '≥',
-  '≠': '≠',
-  '≈': '≈',
-  '∈': '∈',
-  '→': '→',
-  '∪': '∪',
-  '°': '°',
-  'º': '°',
-  '…': '…',
-  '′': "'",
-  '’': "'",
-  '£': '£',
-  '€': '€',
-  '⟨': '⟨',
-  '⟩': '⟩',
-  '，': ',',
-  '。': '.',
-}
-const macroCharacters: Record<string, string> = { π: 'pi', '∞': 'infty', '√': 'unicodesqrt', '∅': 'emptyset', 'ℝ': 'reals', θ: 'theta' }
-const fractionCharacters: Record<string, [string, string]> = {
-  '½': ['1', '2'],
-  '⅓': ['1', '3'],
-  '⅔': ['2', '3'],
-  '¼': ['1', '4'],
-  '¾': ['3', '4'],
-  '⅕': ['1', '5'],
-  '⅖': ['2', '5'],
-  '⅗': ['3', '5'],
-  '⅘': ['4', '5'],
-  '⅙': ['1', '6'],
-  '⅚': ['5', '6'],
-  '⅛': ['1', '8'],
-  '⅜': ['3', '8'],
-  '⅝': ['5', '8'],
-  '⅞': ['7', '8'],
-}
-const superscripts = '⁰¹²³⁴⁵⁶⁷⁸⁹'
-const subscripts = '₀₁₂₃₄₅₆₇₈₉'
-
-const plainMarks = new Set('+-*/^_!%\',;:=<>()[]|&{}'.split(''))
+const plainMarks = new Set("+-*/^_!%',;:=<>()[]|&{}".split(''))
 const twoCharacterMarks: Record<string, string> = { '<=': '≤', '>=': '≥', '!=': '≠', '->': '→', '**': '^' }
 
 const plainNumber = /\d+(?:\.(?!\.)\d*)?|\.\d+/y
@@ -203,6 +97,12 @@ function lex(text: string, font: Font, money: boolean, options: LexerOptions, ou
     gap = false
   }
   const mark = (name: string) => push({ kind: 'mark', text: name, gap })
+  const afterWord = () => {
+    const last = out.at(-1)
+    return (
+      last?.kind === 'letters' && last.text.length > 1 && !/^(?:and|or)$/i.test(last.text) && !isMathName(last.text)
+    )
+  }
   const afterValue = () => {
     const last = out.at(-1)
     return last?.kind === 'number' || (last?.kind === 'mark' && [')', '}', '%', '°'].includes(last.text))
@@ -308,7 +208,13 @@ function lex(text: string, font: Font, money: boolean, options: LexerOptions, ou
       const ends = text.slice(at).trim() === ''
       if (word.length > 1 && afterValue() && isUnitWord(word) && (ends || !functionNames.has(lower))) {
         push({ kind: 'letters', text: word, font: 'text', gap })
-      } else if (font !== 'math' || word.length > 3 || knownWords.has(lower) || /[^A-Za-z]/.test(word)) {
+      } else if (
+        font !== 'math' ||
+        word.length > 3 ||
+        knownWords.has(lower) ||
+        (word.length > 1 && afterWord()) ||
+        /[^A-Za-z]/.test(word)
+      ) {
         push({ kind: 'letters', text: word, font, gap })
       } else {
         for (const letter of word) push({ kind: 'letters', text: letter, font, gap })

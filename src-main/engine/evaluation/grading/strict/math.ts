@@ -5,7 +5,7 @@ import { maxAnswerLength } from './lexer'
 import { bare, type Node } from './node'
 import { parseAnswer } from './parser'
 import { foreignNumber } from './scalars'
-import { compareText, unwrapped } from './text'
+import { compareCharacters, compareText, unwrapped } from './text'
 import { debatable, doubted, right, wrong, type Verdict } from './verdict'
 import { OutOfWork, Work } from './work'
 
@@ -28,7 +28,7 @@ const delimiters: [string, string][] = [
 function cleaned(source: string): string {
   let text = source.trim().replace(/\b([ap])\. ?m\b\.?/gi, '$1m')
   if (text.length > maxAnswerLength) return text
-  for (let before = ''; before !== text; ) {
+  for (let before = ''; before !== text;) {
     before = text
     // The space of a "\\ " at the end was trimmed away.
     if (/(?<!\\)(?:\\\\)*\\$/.test(text)) text = text.slice(0, -1).trim()
@@ -36,7 +36,12 @@ function cleaned(source: string): string {
     if (/[^\\.][.;:]$/.test(text)) text = text.slice(0, -1).trim()
     for (const [open, close] of delimiters) {
       const inside = text.slice(open.length, -close.length)
-      if (text.length > open.length + close.length && text.startsWith(open) && text.endsWith(close) && !inside.includes(open)) {
+      if (
+        text.length > open.length + close.length &&
+        text.startsWith(open) &&
+        text.endsWith(close) &&
+        !inside.includes(open)
+      ) {
         text = inside.trim()
       }
     }
@@ -53,7 +58,8 @@ function best(verdicts: readonly Verdict[]): Verdict {
   )
 }
 
-const leadIn = /^(?:(?:so|thus|hence|therefore),? )?(?:(?:the|our|final|correct) ){0,3}answer is:? |^(?:option|choice) /i
+const leadIn =
+  /^(?:(?:so|thus|hence|therefore),? )?(?:(?:the|our|final|correct) ){0,3}answer is:? |^(?:option|choice) /i
 
 /** Whether the gold answer is words, or a single letter marked as a choice, rather than mathematics. */
 function isWords(source: string, node: Node | null): boolean {
@@ -66,6 +72,8 @@ function isWords(source: string, node: Node | null): boolean {
 function compareAnswers(gold: string, pred: string, work: Work): Verdict {
   if (gold === pred) return right('the same text')
   if (pred.length > maxAnswerLength) return wrong('too long for an answer')
+  // Three letters and more are a word, whose order counts.
+  if (/^\p{L}{3,}$/u.test(unwrapped(gold).trim())) return compareText(gold, pred)
   const verdicts: Verdict[] = []
   let goldIsWords = false
   let predIsMath = false
@@ -84,14 +92,16 @@ function compareAnswers(gold: string, pred: string, work: Work): Verdict {
     verdicts.push(doubted(compareNodes(goldNode, foreign, work), 'points, commas or spaces used the other way'))
   }
   if (goldIsWords) verdicts.push(compareText(gold, pred))
-  else if (!predIsMath) verdicts.push(doubted(compareText(gold, pred), 'the same characters, but not read as mathematics'))
+  else if (!predIsMath)
+    verdicts.push(doubted(compareCharacters(gold, pred), 'the same characters, but not read as mathematics'))
   return best(verdicts)
 }
 
 function compareLoosely(gold: string, pred: string, work: Work): Verdict {
   const verdict = compareAnswers(gold, pred, work)
   if (verdict.correct !== false) return verdict
-  if (pred.includes('–')) return doubted(compareAnswers(gold, pred.replaceAll('–', '-'), work), 'a dash for a minus sign')
+  if (pred.includes('–'))
+    return doubted(compareAnswers(gold, pred.replaceAll('–', '-'), work), 'a dash for a minus sign')
   const words = unwrapped(pred).trim()
   const behind = words.replace(leadIn, '')
   if (behind === words) return verdict

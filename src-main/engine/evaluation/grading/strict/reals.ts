@@ -38,7 +38,9 @@ export function isRealSet(node: Node): boolean {
         (node.open === '[' || node.close === ']' || node.items.some((item) => infinitySign(item) !== 0))
       )
     case 'relation':
-      return node.signs.every((sign) => isOrder(sign) || sign === '≠') || (node.signs[0] === '∈' && isRealSet(node.sides[1]))
+      return (
+        node.signs.every((sign) => isOrder(sign) || sign === '≠') || (node.signs[0] === '∈' && isRealSet(node.sides[1]))
+      )
     case 'list':
       return node.items.every(isRealSet)
     default:
@@ -143,7 +145,8 @@ function intersection(a: RealSet, b: RealSet, work: Work): RealSet | null {
 }
 
 function sorted(set: RealSet, work: Work): RealSet {
-  if (set.some(({ low, high }) => [low, high].some((end) => end && some(end, (node) => node.kind === 'symbol')))) return set
+  if (set.some(({ low, high }) => [low, high].some((end) => end && some(end, (node) => node.kind === 'symbol'))))
+    return set
   const start = ({ low }: Interval) => (low ? realValue(low, work) : null)
   return [...set].sort((a, b) => {
     const [x, y] = [start(a), start(b)]

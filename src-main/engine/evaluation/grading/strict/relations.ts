@@ -25,11 +25,16 @@ const zero: Node = { kind: 'number', value: rational(0n), text: '0' }
 const isZero = (node: Node, work: Work) => compareValues(node, zero, work) === 'same'
 const difference = (left: Node, right: Node): Node => ({ kind: 'sum', terms: [left, { kind: 'negative', of: right }] })
 
-export function compareRelations(gold: Node & { kind: 'relation' }, pred: Node & { kind: 'relation' }, work: Work): Verdict {
+export function compareRelations(
+  gold: Node & { kind: 'relation' },
+  pred: Node & { kind: 'relation' },
+  work: Work,
+): Verdict {
   const same = (a: Node, b: Node) => compareValues(a, b, work) === 'same'
   const [a, b] = [oriented(gold), oriented(pred)]
   if (!a || !b) {
-    const isSame = gold.signs.join() === pred.signs.join() && gold.sides.every((side, index) => same(side, pred.sides[index]))
+    const isSame =
+      gold.signs.join() === pred.signs.join() && gold.sides.every((side, index) => same(side, pred.sides[index]))
     return isSame ? right('the same chain') : wrong('another relation')
   }
   if (a.sign !== b.sign) return wrong('another relation')

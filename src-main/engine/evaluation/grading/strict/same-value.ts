@@ -1,7 +1,7 @@
 /** Whether two expressions have the same value: exactly where both are fractions, else to many digits at several points. */
 import type { Decimal } from 'decimal.js'
 import { arithmetic, Evaluator, guardDigits, Undecided, Undefined, type Arithmetic, type Value } from './evaluate'
-import { some, symbolsOf, type Node } from './node'
+import { bare, some, symbolsOf, type Node } from './node'
 import { compareRationals, rational, type Rational } from './rational'
 import type { Work } from './work'
 
@@ -29,16 +29,22 @@ function sampleValue(name: string, sample: number): Rational {
   return rational(negative ? -over : over, under)
 }
 
-/** Digits to work with: more for long literals, so that their last digits still count. */
+function digitsOfPower(base: Node, exponent: Node): number {
+  if (base.kind !== 'number' || exponent.kind !== 'number') return 0
+  return base.text.length * Number(exponent.text)
+}
+
+/** Digits to work with: more for long literals and large powers, so that their last digits still count. */
 function precisionFor(...nodes: Node[]): number {
   let digits = 0
   for (const node of nodes) {
     some(node, (inner) => {
       if (inner.kind === 'number') digits = Math.max(digits, inner.text.length)
+      if (inner.kind === 'power') digits = Math.max(digits, digitsOfPower(bare(inner.base), bare(inner.exponent)))
       return false
     })
   }
-  return Math.min(400, 80 + 2 * digits)
+  return Math.min(400, 60 + 2 * digits)
 }
 
 function close(D: Arithmetic, evaluator: Evaluator, a: Value, b: Value): boolean {

@@ -80,13 +80,16 @@ function withoutLetterUnit(node: Node, unit: string): Node | null {
   return factors.length === 1 ? factors[0] : { kind: 'product', factors }
 }
 
-const isScalar = (node: Node) => !['union', 'reals', 'emptySet', 'relation', 'list', 'group', 'matrix'].includes(node.kind)
+const isScalar = (node: Node) =>
+  !['union', 'reals', 'emptySet', 'relation', 'list', 'group', 'matrix'].includes(node.kind)
 
 function compareScalars(gold: Node, pred: Node, work: Work): Verdict {
   const [goldInner, predInner] = [bare(gold), bare(pred)]
   if (!isScalar(goldInner) || !isScalar(predInner)) return wrong('another kind of answer')
   if (goldInner.kind === 'word' && predInner.kind === 'word') {
-    return goldInner.text.toLowerCase() === predInner.text.toLowerCase() ? right('the same words') : wrong('other words')
+    return goldInner.text.toLowerCase() === predInner.text.toLowerCase()
+      ? right('the same words')
+      : wrong('other words')
   }
   const hasWords = (node: Node) => some(node, (inner) => inner.kind === 'word')
   if (hasWords(gold) || hasWords(pred)) return wrong('words and mathematics')
@@ -112,7 +115,9 @@ function compareRatios(gold: Node, pred: Node, work: Work): Verdict {
     return verdict.correct === false && isProportional ? debatable('the same ratio in other terms') : verdict
   }
   const asQuotient = (node: Node): Node =>
-    node.kind === 'ratio' && node.parts.length === 2 ? { kind: 'quotient', over: node.parts[0], under: node.parts[1] } : node
+    node.kind === 'ratio' && node.parts.length === 2
+      ? { kind: 'quotient', over: node.parts[0], under: node.parts[1] }
+      : node
   return same(asQuotient(gold), asQuotient(pred)) ? debatable('a ratio for a quotient') : wrong('another ratio')
 }
 

@@ -2,7 +2,8 @@
 import { closingBrace, maxAnswerLength } from './lexer'
 import { debatable, right, wrong, type Verdict } from './verdict'
 
-const wordMacro = /\\(?:text|mbox|hbox|textrm|textbf|textit|textsf|texttt|textnormal|mathrm|mathbf|mathit|mathsf|operatorname|boxed|fbox)\s*\{/
+const wordMacro =
+  /\\(?:text|mbox|hbox|textrm|textbf|textit|textsf|texttt|textnormal|mathrm|mathbf|mathit|mathsf|operatorname|boxed|fbox)\s*\{/
 const spacing = /\\(?:[,;:! ]|(?:left|right|displaystyle|quad|qquad)(?![A-Za-z]))|~/g
 
 /** The content of \text{…} and its like in place of the macros, spacing macros as spaces, dollar signs dropped. */
@@ -27,20 +28,32 @@ function words(source: string): string {
 }
 
 const key = (text: string) => text.toLowerCase().replace(/\s+/gu, '')
-const softKey = (text: string) => text.normalize('NFKC').toLowerCase().replace(/[^\p{L}\p{N}+\-*/=<>^]/gu, '')
+const softKey = (text: string) =>
+  text
+    .normalize('NFKC')
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}+\-*/=<>^]/gu, '')
 const tokens = (text: string) => text.match(/[\p{L}\p{N}]+/gu) ?? []
 
 const alternatives = new Set(['or', 'not', 'no', 'neither', 'nor', 'never', 'isn', 'and'])
 
-/** Compares two answers as words. */
+/** Compares two answers as words; gold words with others around them are debatable. */
 export function compareText(goldSource: string, predSource: string): Verdict {
+  const verdict = compareCharacters(goldSource, predSource)
+  if (verdict.correct !== false) return verdict
+  const isInside = contains(tokens(words(goldSource)), tokens(words(predSource)))
+  return isInside ? debatable('the answer with words around it') : verdict
+}
+
+/** Compares two answers character by character, but for case, space and the marks around them. */
+export function compareCharacters(goldSource: string, predSource: string): Verdict {
   const [gold, pred] = [words(goldSource), words(predSource)]
   if (gold === '' || pred === '') return wrong('no words to compare')
   if (key(gold) === key(pred)) {
     return gold.length === 1 && gold !== pred ? debatable('the same letter in the other case') : right('the same words')
   }
   if (softKey(gold) !== '' && softKey(gold) === softKey(pred)) return debatable('the same but for punctuation')
-  return contains(tokens(gold), tokens(pred)) ? debatable('the answer with words around it') : wrong('other words')
+  return wrong('other words')
 }
 
 /** Whether the gold words stand in the prediction, which neither denies them nor offers others beside them. */

@@ -46,7 +46,10 @@ const table: Record<string, [names: string, over: bigint | null, under?: bigint]
     ['pint', 473176473n, 1000000000n],
     ['cup', null],
   ],
-  angle: [['degree deg', 1n], ['radian rad', null]],
+  angle: [
+    ['degree deg', 1n],
+    ['radian rad', null],
+  ],
   money: [
     ['dollar usd buck', 1n],
     ['cent', 1n, 100n],
@@ -56,7 +59,11 @@ const table: Record<string, [names: string, over: bigint | null, under?: bigint]
     ['rupee', null],
   ],
   share: [['percent pct', 1n, 100n]],
-  temperature: [['celsius', null], ['fahrenheit', null], ['kelvin', null]],
+  temperature: [
+    ['celsius', null],
+    ['fahrenheit', null],
+    ['kelvin', null],
+  ],
 }
 
 const byName = new Map<string, Unit>()

@@ -5,7 +5,7 @@ export class OutOfWork extends Error {}
 
 export class Work {
   /** One step is about a microsecond. */
-  constructor(private left = 400_000) {}
+  constructor(private left = 1_000_000) {}
 
   /** Throws OutOfWork. */
   spend(steps: number) {
