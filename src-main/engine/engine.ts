@@ -104,8 +104,10 @@ async function work(ctx: JobContext, job: JobSpec, started: number): Promise<End
           ? { kind: 'stopped', step: end.step, resumable: true }
           : { kind: 'finished', seconds: seconds(), checkpoint: end.checkpoint }
       }
-      case 'evaluate':
-        return { kind: 'finished', seconds: seconds(), ...(await evaluate(ctx, job, resources)) }
+      case 'evaluate': {
+        const verdict = await evaluate(ctx, job, resources)
+        return { kind: 'finished', seconds: seconds(), ...verdict }
+      }
       default:
         throw new Error(`job ${String(job satisfies never)}`)
     }

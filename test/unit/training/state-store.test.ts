@@ -1,0 +1,55 @@
+import { appendFileSync, mkdtempSync, readdirSync, rmSync, truncateSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { StateCollection } from '../../../src-main/engine/training/state-store'
+
+let folder: string
+beforeEach(() => (folder = mkdtempSync(join(tmpdir(), 'states-'))))
+afterEach(() => rmSync(folder, { recursive: true, force: true }))
+
+const a = Float32Array.of(1, 2, 3)
+const b = Float32Array.of(-4, 0.5)
+
+describe('StateCollection', () => {
+  it('gives back what was put, in this process and the next, bit for bit', () => {
+    const first = new StateCollection(folder)
+    expect(first.get(['x', 1])).toBeNull()
+    first.put(['x', 1], a)
+    first.put(['y'], b)
+    expect(first.get(['x', 1])).toEqual(a)
+    first.close()
+    const second = new StateCollection(folder)
+    expect(second.get(['x', 1])).toEqual(a)
+    expect(second.get(['y'])).toEqual(b)
+    expect(second.get(['x', 2])).toBeNull()
+    second.put(['z'], a)
+    second.close()
+    const third = new StateCollection(folder)
+    expect([third.get(['y']), third.get(['z'])]).toEqual([b, a])
+    third.close()
+  })
+
+  it('does without what a crash tore: a half line, bytes that are not there', () => {
+    const first = new StateCollection(folder)
+    first.put(1, a)
+    first.put(2, b)
+    first.close()
+    const [bin, index] = ['.bin', '.jsonl'].map((end) => join(folder, readdirSync(folder).find((f) => f.endsWith(end))!))
+    truncateSync(bin, a.byteLength + 1)
+    appendFileSync(index, '{"key":"abc","offs')
+    const second = new StateCollection(folder)
+    expect(second.get(1)).toEqual(a)
+    expect(second.get(2)).toBeNull()
+    second.put(2, b)
+    expect(second.get(2)).toEqual(b)
+    second.close()
+  })
+
+  it('works in memory alone', () => {
+    const memory = new StateCollection(null)
+    memory.put('k', a.subarray(1))
+    expect(memory.get('k')).toEqual(Float32Array.of(2, 3))
+    memory.close()
+  })
+})
