@@ -201,15 +201,21 @@ export class RunStore {
     if (await isAlive(run.folder, this.now())) return run
     const journal = await readJournal(run.folder)
     const beat = await lastHeartbeat(run.folder)
-    // Where nothing tells when it died, it ran for no time that we know of.
-    const last = journal.finished?.time ?? journal.ended?.time ?? beat?.time ?? run.record.history.at(-1)!.time
-    const time = Math.min(this.now(), last)
+    const since = run.record.history.findLast((entry) => entry.state === 'running')?.time ?? 0
+    // Last words and beats of an earlier stretch say nothing about this one.
+    const ofThis = <T extends { time: number }>(what: T | null): T | null => (what && what.time >= since ? what : null)
+    const ended = ofThis(journal.finished) ?? ofThis(journal.ended)
+    const time = Math.min(this.now(), ended?.time ?? ofThis(beat)?.time ?? run.record.history.at(-1)!.time)
     this.keep({ ...run, journal })
-    if (journal.finished) return this.setState(run, 'done', { time })
-    if (journal.ended?.kind === 'stopped') return this.setState(run, 'paused', { time })
-    if (journal.ended?.kind === 'failed') {
-      const { what, why, next } = journal.ended
-      return this.setState(run, 'failed', { time, error: { what, why, next } })
+    switch (ended?.kind) {
+      case 'finished':
+        return this.setState(run, 'done', { time })
+      case 'stopped':
+        return this.setState(run, 'paused', { time })
+      case 'failed': {
+        const { what, why, next } = ended
+        return this.setState(run, 'failed', { time, error: { what, why, next } })
+      }
     }
     return this.setState(run, 'interrupted', { time, error: interruptedError })
   }

@@ -273,7 +273,10 @@ describe('an engine that goes away', () => {
 
 describe('the next start of the app', () => {
   /** As after a power cut: run.json says running, and the heart beats no more. */
-  async function powerCut(heartbeat: object | null, lines: object[] = []): Promise<string> {
+  async function powerCut(
+    heartbeat: ((started: number) => object) | null,
+    lines: (started: number) => object[] = () => [],
+  ): Promise<string> {
     process.env.FAKE_ENGINE_MS = '1'
     await start()
     await test.studio.startSteps('Demo', { kind: 'next' })
@@ -284,38 +287,60 @@ describe('the next start of the app', () => {
     record.history = record.history.slice(0, 2)
     writeFileSync(path.join(folder, 'run.json'), JSON.stringify(record))
     const started = { kind: 'started', time: run.started, job: 'inner', resumedFrom: null }
-    writeFileSync(path.join(folder, 'journal.jsonl'), [started, ...lines].map((l) => JSON.stringify(l) + '\n').join(''))
+    writeFileSync(
+      path.join(folder, 'journal.jsonl'),
+      [started, ...lines(run.started!)].map((l) => JSON.stringify(l) + '\n').join(''),
+    )
     appendFileSync(path.join(folder, 'journal.jsonl'), '{"kind":"progress","ti')
-    if (heartbeat) writeFileSync(path.join(folder, 'heartbeat.json'), JSON.stringify(heartbeat))
+    if (heartbeat) writeFileSync(path.join(folder, 'heartbeat.json'), JSON.stringify(heartbeat(run.started!)))
     await start({ again: test })
     return run.id
   }
 
   it('shows a run without a living engine as interrupted, with the time until its last beat', async () => {
-    const before = Date.now() - 60_000
-    const phase = { kind: 'phase', time: before, phase: 'work', title: 'Working', total: 20, unit: 'steps' }
-    await powerCut({ pid: 2 ** 22 + 1, time: before, memoryBytes: 1 }, [phase])
+    let beat = 0
+    await powerCut(
+      (started) => ({ pid: 2 ** 22 + 1, time: (beat = started + 5), memoryBytes: 1 }),
+      (time) => [{ kind: 'phase', time, phase: 'work', title: 'Working', total: 20, unit: 'steps' }],
+    )
     const run = await runOf('inner-planner')
-    expect(run).toMatchObject({ state: 'interrupted', resumable: true, ended: before })
+    expect(run).toMatchObject({ state: 'interrupted', resumable: true, ended: beat })
     expect(run.progress).toMatchObject({ done: 20, total: 20, rate: null })
     await test.studio.startSteps('Demo', { kind: 'next' })
     await until(settled, 'the step ends')
     expect((await runOf('inner-planner')).state).toBe('done')
   })
 
+  it('is not fooled by how an earlier stretch ended', async () => {
+    const stopped = { kind: 'stopped', time: 1000, step: 3, resumable: true }
+    process.env.FAKE_ENGINE_MS = '1'
+    await powerCut(null)
+    const folder = path.join(test.workspace, 'projects/Demo/runs', (await runOf('inner-planner')).id)
+    const record = JSON.parse(readFileSync(path.join(folder, 'run.json'), 'utf8'))
+    record.history = record.history.slice(0, 2)
+    writeFileSync(path.join(folder, 'run.json'), JSON.stringify(record))
+    // Killed before the engine said that it started.
+    writeFileSync(path.join(folder, 'journal.jsonl'), JSON.stringify(stopped) + '\n')
+    await start({ again: test })
+    expect((await runOf('inner-planner')).state).toBe('interrupted')
+  })
+
   it('is not fooled by a process that has the number now', async () => {
-    await powerCut({ pid: process.pid, time: Date.now() - 60_000, memoryBytes: 1 })
+    await powerCut(() => ({ pid: process.pid, time: Date.now() - 60_000, memoryBytes: 1 }))
     expect((await runOf('inner-planner')).state).toBe('interrupted')
   })
 
   it('leaves a run alone whose engine still lives', async () => {
-    await powerCut({ pid: process.pid, time: Date.now(), memoryBytes: 1 })
+    await powerCut(() => ({ pid: process.pid, time: Date.now(), memoryBytes: 1 }))
     expect((await runOf('inner-planner')).state).toBe('running')
   })
 
   it('takes the journal at its word where it has the end', async () => {
-    const time = Date.now()
-    const id = await powerCut(null, [{ kind: 'finished', time, seconds: 1, checkpoint: '/somewhere' }])
+    let time = 0
+    const id = await powerCut(null, (started) => {
+      time = started + 5
+      return [{ kind: 'finished', time, seconds: 1, checkpoint: '/somewhere' }]
+    })
     expect(await runOf('inner-planner')).toMatchObject({ id, state: 'done', ended: time })
   })
 
