@@ -21,6 +21,7 @@ const parts = (dir) => [
   nodePart(dir, 'main', 'src-main/main.ts', 'main/main.js'),
   nodePart(dir, 'engine process', 'src-main/jobs/engine-process.ts', 'main/engine-process.js'),
   nodePart(dir, 'command line', 'src-main/cli.ts', 'cli.js'),
+  nodePart(dir, 'benchmark', 'test/bench/main.ts', 'bench.js'),
   preloadPart(dir),
   pagePart(dir),
 ]

@@ -22,13 +22,30 @@ function alive(pid) {
  */
 function abandoned(lock) {
   try {
-    return !alive(Number(readFileSync(path.join(lock, 'pid'), 'utf8')))
+    const holder = Number(readFileSync(path.join(lock, 'pid'), 'utf8'))
+    if (holder > 0) return !alive(holder)
   } catch {
-    try {
-      return Date.now() - statSync(lock).mtimeMs > 5_000
-    } catch {
-      return false
-    }
+    // Not named yet, or given back since.
+  }
+  const made = statSync(lock, { throwIfNoEntry: false })
+  return made !== undefined && Date.now() - made.mtimeMs > 5_000
+}
+
+/**
+ * Tries to take the lock. Two comers may find the same dead holder, and the slower one then removes what the faster one has
+ * just made: so a moment later it must still be ours.
+ * @param {string} lock
+ */
+async function take(lock) {
+  try {
+    mkdirSync(path.dirname(lock), { recursive: true })
+    mkdirSync(lock)
+    writeFileSync(path.join(lock, 'pid'), String(process.pid))
+    await sleep(50)
+    return readFileSync(path.join(lock, 'pid'), 'utf8') === String(process.pid)
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST' || codeOf(error) === 'ENOENT') return false
+    throw error
   }
 }
 
@@ -42,15 +59,8 @@ function abandoned(lock) {
  * @returns {Promise<T>}
  */
 export async function withLock(lock, work, waiting = () => {}) {
-  mkdirSync(path.dirname(lock), { recursive: true })
   let told = false
-  for (;;) {
-    try {
-      mkdirSync(lock)
-      break
-    } catch (error) {
-      if (codeOf(error) !== 'EEXIST') throw error
-    }
+  while (!(await take(lock))) {
     if (abandoned(lock)) {
       rmSync(lock, { recursive: true, force: true })
       continue
@@ -59,7 +69,6 @@ export async function withLock(lock, work, waiting = () => {}) {
     told = true
     await sleep(200)
   }
-  writeFileSync(path.join(lock, 'pid'), String(process.pid))
   try {
     return await work()
   } finally {

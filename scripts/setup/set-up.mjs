@@ -89,7 +89,8 @@ export async function ensure(needs) {
         if (make) await make()
       }
     },
-    () => say('another set-up of this folder is running, waiting for it ...'),
+    () =>
+      say('another set-up of this folder is running, waiting for it ... (if there is none, delete .cache/set-up.lock)'),
   )
 }
 

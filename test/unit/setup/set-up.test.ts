@@ -138,8 +138,12 @@ describe('the lock', () => {
     expect(await withLock(held(), async () => 'in')).toBe('in')
   })
 
-  it('is taken over from one that died before naming itself', async () => {
+  it.each([
+    ['before naming itself', null],
+    ['while naming itself', ''],
+  ])('is taken over from one that died %s', async (_, pid) => {
     mkdirSync(held(), { recursive: true })
+    if (pid !== null) writeFileSync(path.join(held(), 'pid'), pid)
     utimesSync(held(), 1, 1)
     expect(await withLock(held(), async () => 'in')).toBe('in')
   })
