@@ -1,0 +1,283 @@
+/**
+ * `npm run bench`: times the engine's pieces of work, alone or in turn with the PyTorch baseline. Every measurement is a
+ * process of its own. Method and findings: BENCHMARKS.md.
+ */
+import { existsSync } from 'node:fs'
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { cpus, loadavg, tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseOptions, wholeNumber } from '../../src-main/cli/options'
+import { duration } from '../../src-main/cli/progress-line'
+import { UsageError } from '../../src-main/cli/usage-error'
+import { UserError } from '../../src-main/engine/errors'
+import { writeJsonWhole } from '../../src-main/engine/formats/atomic-files'
+import { type Agreement, compareResults } from './agreement'
+import { needs } from './flops'
+import { readInputs } from './inputs'
+import { type ChildRequest, type GemmRecord, runChild, type WorkName, workNames, type WorkRecord } from './measure'
+import { writeRandomModel } from './random-model'
+import { agreementTable, aims, gemmLines, ownTable, type Pair, pairTable } from './report'
+import { type Baseline, baselineGemm, baselineResults, baselineWork, ownGemm, ownWork, type Variant } from './run-child'
+import { targets } from './targets'
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+
+const usage = `npm run bench -- [--weights DIR] [--only NAMES] [--against PYTHON] [options]
+  --weights DIR     model, links and inputs; filled when it is not there (default .bench/smollm2-135m)
+  --only NAMES      of gemm, ${workNames.join(', ')}, separated by commas; forward = both forwards
+  --against PYTHON  an interpreter with torch: runs in turn with the baseline, and compares results first
+  --baseline FILE   baseline.py (default ../shared/baseline/baseline.py)
+  --threads N       compute threads of both sides (default: one per core)
+  --repeats N       measured runs in a process (default 3; with --against 1)
+  --warmup N        runs before them (default 1)
+  --pairs N         processes of each side with --against (default 5; 2 against the variant "reference")
+  --minutes N       with --against, nothing is started that would end later (default 45)
+  --json FILE       everything measured`
+
+interface Settings {
+  readonly folder: string
+  readonly names: readonly (WorkName | 'gemm')[]
+  readonly threads: number
+  readonly repeats: number
+  readonly warmup: number
+  readonly scratch: string
+}
+
+async function main(args: readonly string[]): Promise<number> {
+  if (args[0] === '--child') {
+    await runChild(JSON.parse(args[1]) as ChildRequest)
+    return 0
+  }
+  const text = { type: 'string' } as const
+  const { values } = parseOptions(
+    args,
+    {
+      weights: text,
+      only: text,
+      against: text,
+      baseline: text,
+      threads: text,
+      repeats: text,
+      warmup: text,
+      pairs: text,
+      minutes: text,
+      json: text,
+      help: { type: 'boolean' },
+    },
+    usage,
+  )
+  if (values.help) {
+    process.stdout.write(`${usage}\n`)
+    return 0
+  }
+  const count = (name: 'threads' | 'repeats' | 'warmup' | 'pairs' | 'minutes', usual: number, least = 1) =>
+    values[name] === undefined ? usual : wholeNumber(name, values[name], least, usage)
+  const scratch = await mkdtemp(join(tmpdir(), 'recursivemas-bench-'))
+  try {
+    const settings: Settings = {
+      folder: resolve(values.weights ?? join(root, '.bench', 'smollm2-135m')),
+      names: chosen(values.only),
+      threads: count('threads', cpus().length),
+      repeats: count('repeats', values.against === undefined ? 3 : 1),
+      warmup: count('warmup', 1, 0),
+      scratch,
+    }
+    const load = [loadavg()[0]]
+    const report =
+      values.against === undefined
+        ? await alone(settings)
+        : await against(settings, {
+            python: values.against,
+            script: resolve(values.baseline ?? join(root, '..', 'shared', 'baseline', 'baseline.py')),
+            pairs: count('pairs', 5),
+            minutes: count('minutes', 45),
+          })
+    load.push(loadavg()[0])
+    process.stdout.write(`Load average ${load[0].toFixed(1)} before, ${load[1].toFixed(1)} after.\n`)
+    const { threads, repeats, warmup, folder } = settings
+    const machine = { processor: cpus()[0]?.model ?? null, cores: cpus().length, node: process.version }
+    if (values.json !== undefined)
+      await writeJsonWhole(resolve(values.json), {
+        weights: folder,
+        threads,
+        repeats,
+        warmup,
+        ...machine,
+        load_average: load,
+        ...report.json,
+      })
+    return report.ok ? 0 : 1
+  } finally {
+    await rm(scratch, { recursive: true, force: true })
+  }
+}
+
+function chosen(only: string | undefined): (WorkName | 'gemm')[] {
+  const all = ['gemm', ...workNames] as const
+  if (only === undefined) return [...all]
+  return only.split(',').flatMap((name): (WorkName | 'gemm')[] => {
+    if (name === 'forward') return ['forward_hidden', 'forward_logits']
+    const known = all.find((n) => n === name)
+    if (!known) throw new UsageError(`There is no work "${name}".`, usage)
+    return [known]
+  })
+}
+
+const say = (line: string) => process.stderr.write(`${line}\n`)
+
+interface Report {
+  readonly ok: boolean
+  readonly json: Record<string, unknown>
+}
+
+async function alone(settings: Settings): Promise<Report> {
+  const { folder, names, threads, repeats, warmup, scratch } = settings
+  if (!existsSync(folder)) {
+    say(`making a random model in ${folder} ...`)
+    await writeRandomModel(folder, 0)
+  }
+  const need = await needs(folder, await readInputs(folder))
+  const records = new Map<WorkName, WorkRecord[]>()
+  let gemm: GemmRecord | null = null
+  for (const work of names) {
+    say(`${work} ...`)
+    const request = { folder, threads, repeats, warmup, record: join(scratch, 'ours.json') }
+    if (work === 'gemm') gemm = await ownGemm({ ...request, work })
+    else records.set(work, [await ownWork({ ...request, work })])
+  }
+  if (gemm) process.stdout.write(gemmLines(gemm))
+  if (records.size > 0) process.stdout.write(ownTable(records, need, gemm) + aims())
+  const flat = [...records].map(([work, [record]]) => ({ work, variant: 'ours', ...record }))
+  return { ok: true, json: { records: [...(gemm ? [{ work: 'gemm', variant: 'ours', ...gemm }] : []), ...flat] } }
+}
+
+interface Comparison {
+  readonly python: string
+  readonly script: string
+  readonly pairs: number
+  readonly minutes: number
+}
+
+/** Pairs against the variant that recomputes everything: enough to see factors of 3 and more. */
+const referencePairs = 2
+
+async function against(settings: Settings, comparison: Comparison): Promise<Report> {
+  const started = performance.now()
+  const { folder, threads, scratch } = settings
+  const { python, script } = comparison
+  if (!existsSync(script))
+    throw new UserError({
+      what: 'The baseline is missing.',
+      why: `There is no file ${script}.`,
+      next: 'Name it with --baseline FILE.',
+    })
+  await mkdir(folder, { recursive: true })
+  const baseline: Baseline = { python, script, folder, threads, model: await shapeName(folder) }
+  const works = settings.names.filter((n): n is WorkName => n !== 'gemm')
+
+  say('products of both sides ...')
+  const theirGemm = await baselineGemm(baseline, scratch)
+  const gemm = await ownGemm({ ...settings, work: 'gemm', record: join(scratch, 'ours.json') })
+  process.stdout.write(gemmLines(gemm))
+  process.stdout.write(
+    `the baseline's: ${Object.entries(theirGemm)
+      .map(([p, rate]) => `${p} ${rate} GFLOP/s`)
+      .join(', ')}\n\n`,
+  )
+  const need = await needs(folder, await readInputs(folder))
+
+  const agreements = new Map<string, Agreement[]>()
+  for (const work of works) {
+    say(`${work}: do the results agree? ...`)
+    const results = ownResults(scratch, work)
+    await ownWork({ work, folder, threads, warmup: 0, repeats: 1, record: join(scratch, 'ours.json'), results })
+    await baselineWork(baseline, work, 'best', { warmup: 0, repeats: 1, save: true, scratch })
+    agreements.set(work, await compareResults(results, baselineResults(baseline, work, 'best')))
+  }
+  process.stdout.write(agreementTable(agreements) + '\n')
+  const agree = () => [...agreements.values()].flat().every((a) => a.agrees !== false)
+  const agreementJson = () => [...agreements].flatMap(([work, all]) => all.map((a) => ({ work, ...a })))
+  if (!agree()) {
+    process.stdout.write('The results differ: times are not compared.\n')
+    return { ok: false, json: { agreement: agreementJson() } }
+  }
+
+  const pairs: Pair[] = []
+  const left: string[] = []
+  for (const { work, variant, number } of schedule(works, comparison.pairs)) {
+    const known = pairs.filter((p) => p.work === work && p.variant === variant)
+    const elapsed = (performance.now() - started) / 60_000
+    if (elapsed + expectedMinutes(work, variant, pairs) > comparison.minutes) {
+      left.push(`${work} against ${variant}, pair ${number}`)
+      continue
+    }
+    say(`${work} against ${variant}, pair ${number}, ${duration(60 * elapsed)} so far ...`)
+    const start = performance.now()
+    const { warmup, repeats } = settings
+    const ours = await ownWork({ work, folder, threads, warmup, repeats, record: join(scratch, 'ours.json') })
+    const save = variant === 'reference' && known.length === 0
+    const theirs = await baselineWork(baseline, work, variant, { warmup, repeats, save, scratch })
+    pairs.push({ work, variant, ours, theirs, minutes: (performance.now() - start) / 60_000 })
+    if (save)
+      agreements.set(
+        `${work} (reference)`,
+        await compareResults(ownResults(scratch, work), baselineResults(baseline, work, variant)),
+      )
+  }
+  if (agreements.has('rollout (reference)') || agreements.has('outer_step (reference)'))
+    process.stdout.write(agreementTable(new Map([...agreements].filter(([name]) => name.includes('(')))) + '\n')
+  const records = new Map(works.map((w) => [w, pairs.filter((p) => p.work === w).map((p) => p.ours)]))
+  for (const [work, all] of records) if (all.length === 0) records.delete(work)
+  process.stdout.write(ownTable(records, need, gemm) + '\n')
+  process.stdout.write(pairTable(pairs) + aims())
+  if (left.length > 0) process.stdout.write(`Left out, ${comparison.minutes} minutes being over: ${left.join('; ')}.\n`)
+  process.stdout.write(`It took ${duration((performance.now() - started) / 1000)}.\n`)
+  return {
+    ok: agree(),
+    json: { gemm: { ours: gemm, baseline: theirGemm }, agreement: agreementJson(), pairs, left_out: left },
+  }
+}
+
+const ownResults = (scratch: string, work: WorkName) => join(scratch, `${work}.safetensors`)
+
+/** All works once, then all again: whatever drifts on the machine meets all of them. */
+function schedule(works: readonly WorkName[], pairs: number): { work: WorkName; variant: Variant; number: number }[] {
+  return Array.from({ length: pairs }, (_, i) =>
+    works.flatMap((work) =>
+      (['best', 'reference'] as const)
+        .filter((v) => v === 'best' || (i < referencePairs && targets.reference[work] !== undefined))
+        .map((variant) => ({ work, variant, number: i + 1 })),
+    ),
+  ).flat()
+}
+
+/** The longest pair of its kind so far; before the first, that of nearest kind. */
+function expectedMinutes(work: WorkName, variant: Variant, done: readonly Pair[]): number {
+  const longest = (list: readonly Pair[]) => Math.max(0, ...list.map((p) => p.minutes))
+  const same = done.filter((p) => p.work === work)
+  return longest(same.filter((p) => p.variant === variant)) || 2 * longest(same)
+}
+
+/** The baseline's name for the shape of the model in a folder; an empty one is filled with the smallest real one. */
+async function shapeName(folder: string): Promise<string> {
+  const config = await readFile(join(folder, 'config.json'), 'utf8').catch(() => null)
+  if (config === null) return 'smollm2-135m'
+  const { hidden_size: width } = JSON.parse(config) as { hidden_size?: number }
+  const name = { 64: 'tiny', 576: 'smollm2-135m', 2048: 'llama-1b' }[width ?? 0]
+  if (name) return name
+  throw new UserError({
+    what: 'The baseline does not know this model.',
+    why: `${join(folder, 'config.json')} has hidden_size ${width}.`,
+    next: 'Use a folder that the baseline has made.',
+  })
+}
+
+try {
+  process.exitCode = await main(process.argv.slice(2))
+} catch (error) {
+  if (error instanceof UserError) process.stderr.write(`${error.what}\n${error.why}\n${error.next}\n`)
+  else if (error instanceof UsageError) process.stderr.write(`${error.message}\n${error.usage}\n`)
+  else throw error
+  process.exitCode = 1
+}
