@@ -38,6 +38,7 @@ const right: Record<string, Pairs> = {
     ['\\frac{x+1}{2}', '\\frac{1}{2}(x+1)'],
     ['\\frac{x+1}{2}', '\\frac{x}{2}+\\frac12'],
     ['xy', 'yx'],
+    ['3x+1', 'y = 3x+1'],
     ['f(x)=2x+1', 'f(x) = 1+2x'],
     ['y = \\frac{1}{2}x + 3', 'y = x/2 + 3'],
     ['x^2+y^2=4', 'y^2 + x^2 = 4'],
@@ -86,6 +87,7 @@ const wrong: Record<string, Pairs> = {
     ['(2,3)', '[2,3)'],
     ['3', '\\{3, 4\\}'],
     ['\\sin x', '\\cos x'],
+    ['6 - 5i', '(5,\\infty)'],
   ],
 }
 
@@ -103,6 +105,9 @@ const open: Record<string, Pairs> = {
     ['\\text{even}', '\\text{The function is even}'],
     ['x(x+1)', 'x^2+x'],
     ['y = 2x', 'y - 2x = 0'],
+    ['y = 3x+1', '3x+1'],
+    ['3x+1', 'f(x) = 3x+1'],
+    ['3x+1', 'x = 3x+1'],
     ['3:1', '6:2'],
   ],
 }

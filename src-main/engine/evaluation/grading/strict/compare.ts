@@ -1,5 +1,5 @@
 /** Compares the meaning of two answers, structure by structure, down to single values. */
-import { named, nameOf } from './names'
+import { named, nameOf, type Named } from './names'
 import { bare, rewrite, some, symbolsOf, type Node } from './node'
 import { isRealSet, realSet, sameRealSets } from './reals'
 import { compareEquationWithValue, compareRelations } from './relations'
@@ -25,11 +25,14 @@ export function compareNodes(goldNode: Node, predNode: Node, work: Work): Verdic
     const verdict = compareNodes(goldName.value, predName.value, work)
     return goldName.name === predName.name ? verdict : doubted(verdict, 'the value under another name')
   }
-  const one = goldName && pred.kind !== 'relation' ? goldName : predName && gold.kind !== 'relation' ? predName : null
-  if (one) {
-    const verdict = goldName ? compareNodes(goldName.value, pred, work) : compareNodes(gold, one.value, work)
-    const isExpression = one.sign === '=' && symbolsOf(one.value).size > 0
-    return isExpression ? doubted(verdict, 'an equation for an expression') : verdict
+  if (predName && gold.kind !== 'relation') {
+    const verdict = compareNodes(gold, predName.value, work)
+    return isDefinition(predName) ? verdict : doubted(verdict, 'an equation for an expression')
+  }
+  if (goldName && pred.kind !== 'relation') {
+    const verdict = compareNodes(goldName.value, pred, work)
+    const isExpression = goldName.sign === '=' && symbolsOf(goldName.value).size > 0
+    return isExpression ? doubted(verdict, 'one side of the equation') : verdict
   }
 
   if (isRealSet(gold) || isRealSet(pred)) {
@@ -46,6 +49,11 @@ export function compareNodes(goldNode: Node, predNode: Node, work: Work): Verdic
   const [goldPlain, predPlain] = [expanded(gold), expanded(pred)]
   if (isCollection(goldPlain) || isCollection(predPlain)) return compareCollections(goldPlain, predPlain, work)
   return compareQuantities(goldPlain, predPlain, work)
+}
+
+/** Whether the name only stands in front of the value: it is no function and does not occur in the value. */
+function isDefinition({ name, sign, value }: Named): boolean {
+  return sign === '∈' || symbolsOf(value).size === 0 || (!name.endsWith('()') && !symbolsOf(value).has(name))
 }
 
 /** An answer that says it is approximate is at best debatable. */

@@ -20,7 +20,7 @@ export class Undefined extends Error {}
 /** The value is beyond this evaluator: an unknown function, a number too large, too much work. */
 export class Undecided extends Error {}
 
-/** Decimal digits that two values of `digits` significant digits are compared at. */
+/** Last digits of a value that rounding may have spoilt; comparisons leave them out. */
 export const guardDigits = 25
 
 export function arithmetic(digits: number): Arithmetic {

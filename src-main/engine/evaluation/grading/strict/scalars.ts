@@ -97,6 +97,8 @@ function compareScalars(gold: Node, pred: Node, work: Work): Verdict {
   if (infinitySign(gold) !== 0 || infinitySign(pred) !== 0) {
     return infinitySign(gold) === infinitySign(pred) ? right('the same infinity') : wrong('infinite and finite')
   }
+  const isInfinite = (node: Node) => some(node, (inner) => inner.kind === 'constant' && inner.name === 'infinity')
+  if (isInfinite(gold) !== isInfinite(pred)) return wrong('infinite and finite')
   return compareBased(gold, pred, work) ?? compareExpressions(gold, pred, work)
 }
 
