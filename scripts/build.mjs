@@ -22,7 +22,6 @@ const parts = (dir) => [
   nodePart(dir, 'engine process', 'src-main/jobs/engine-process.ts', 'main/engine-process.js'),
   nodePart(dir, 'command line', 'src-main/cli.ts', 'cli.js'),
   nodePart(dir, 'benchmark', 'test/bench/main.ts', 'bench.js'),
-  nodePart(dir, 'benchmark', 'test/bench/main.ts', 'bench.js'),
   preloadPart(dir),
   pagePart(dir),
 ]
