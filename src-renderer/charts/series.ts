@@ -38,7 +38,7 @@ export function byStep(
   return any ? { label, x, y, color } : { label, x: [], y: [], color }
 }
 
-/** Gradient norms: for each link, one series a round. Links in the order in which they first occur. */
+/** Gradient norms: for each link, one series a round; links by their keys. */
 export function gradientsByLink(
   points: readonly MetricPoint[],
 ): { readonly link: string; readonly series: readonly Series[] }[] {
@@ -47,7 +47,8 @@ export function gradientsByLink(
     for (const [link, norms] of Object.entries(gradNorms ?? {}))
       rounds.set(link, Math.max(rounds.get(link) ?? 0, norms.length))
   }
-  return [...rounds].map(([link, count]) => ({
+  const links = [...rounds].sort(([a], [b]) => a.localeCompare(b))
+  return links.map(([link, count]) => ({
     link,
     series: Array.from({ length: count }, (_, round) =>
       byStep(points, `round ${round + 1}`, round, (point) => point.gradNorms?.[link]?.[round]),

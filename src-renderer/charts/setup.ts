@@ -1,4 +1,4 @@
-/** Chart.js with only the parts that are used, and three small plugins of our own. */
+/** Chart.js with only the parts that are used, and four small plugins of our own. */
 import {
   Chart,
   Filler,
@@ -53,7 +53,7 @@ const endLabels: Plugin<'line'> = {
     const labels = options.entries
       .flatMap((entry) => {
         const points = chart.getDatasetMeta(entry.dataset).data
-        const last = points.findLast((point) => Number.isFinite(point.y) && point.x <= chartArea.right + 1)
+        const last = points.findLast((point) => !point.skip && point.x <= chartArea.right + 1)
         return last ? [{ ...entry, x: chartArea.right + 6, y: last.y }] : []
       })
       .sort((a, b) => a.y - b.y)
@@ -124,7 +124,30 @@ const crosshair: Plugin<'line'> = {
   },
 }
 
-Chart.register(endLabels, whiskers, crosshair)
+/** A dot for a value with gaps on both sides, which no line would show. */
+const lonePoints: Plugin<'line'> = {
+  id: 'lonePoints',
+  afterDatasetsDraw(chart) {
+    const { ctx, scales, chartArea } = chart
+    ctx.save()
+    for (const dataset of chart.data.datasets) {
+      if (dataset.pointRadius !== 0) continue
+      const points = dataset.data as readonly { x: number; y: number | null }[]
+      ctx.fillStyle = dataset.borderColor as string
+      points.forEach(({ x, y }, at) => {
+        if (y === null || (points[at - 1]?.y ?? null) !== null || (points[at + 1]?.y ?? null) !== null) return
+        const left = scales.x.getPixelForValue(x)
+        if (left < chartArea.left - 1 || left > chartArea.right + 1) return
+        ctx.beginPath()
+        ctx.arc(left, scales.y.getPixelForValue(y), 2, 0, 2 * Math.PI)
+        ctx.fill()
+      })
+    }
+    ctx.restore()
+  },
+}
+
+Chart.register(lonePoints, endLabels, whiskers, crosshair)
 
 /** Tooltip, grid and fonts in the app's own look. */
 export function chartLook(colours: ChartColours) {

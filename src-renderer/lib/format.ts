@@ -74,9 +74,8 @@ export function formatClock(seconds: number): string {
 /** How long ago `time` was (both milliseconds since 1970). */
 export function formatAgo(time: number, now: number): string {
   const seconds = (now - time) / 1000
-  if (seconds < 10) return 'just now'
-  if (seconds < 60) return 'under a minute ago'
-  if (seconds < 3600) return `${Math.floor(seconds / 60)}${nbsp}min ago`
+  if (seconds < 45) return 'just now'
+  if (seconds < 3600) return `${Math.max(1, Math.floor(seconds / 60))}${nbsp}min ago`
   if (seconds < 86400) return `${Math.floor(seconds / 3600)}${nbsp}h ago`
   const days = Math.floor(seconds / 86400)
   if (days === 1) return 'yesterday'

@@ -171,8 +171,9 @@ export function fixtureBridge(query: URLSearchParams): StudioBridge {
     setInterval(() => {
       const current = runs.find((candidate) => candidate.state === 'running')
       if (!current?.progress) return
-      const next = data.metrics('outer', pointsOf(current.id).length + 1).at(-1)
-      if (!next || next.step > 150) return
+      const last = pointsOf(current.id).at(-1)
+      if (!last || last.step >= 20000) return
+      const next = { ...last, step: last.step + 1, time: Date.now(), loss: last.loss * (0.96 + 0.08 * Math.random()) }
       pointsOf(current.id).push(next)
       emit('run/metrics', { project: data.project, run: current.id, points: [next] })
       change(current.id, {

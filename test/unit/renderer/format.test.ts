@@ -69,7 +69,8 @@ describe('relative times', () => {
   const now = Date.UTC(2026, 10, 30, 12)
   it.each([
     [3, 'just now'],
-    [50, 'under a minute ago'],
+    [50, '1 min ago'],
+    [119, '1 min ago'],
     [600, '10 min ago'],
     [7300, '2 h ago'],
     [90000, 'yesterday'],
