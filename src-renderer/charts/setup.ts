@@ -52,7 +52,7 @@ const endLabels: Plugin<'line'> = {
     const lineHeight = 13
     const labels = options.entries
       .flatMap((entry) => {
-        const points = chart.getDatasetMeta(entry.dataset).data
+        const points = chart.getDatasetMeta(entry.dataset).data as PointElement[]
         const last = points.findLast((point) => !point.skip && point.x <= chartArea.right + 1)
         return last ? [{ ...entry, x: chartArea.right + 6, y: last.y }] : []
       })
