@@ -103,6 +103,8 @@ async function runProgram(program) {
   const [command, ...args] = program
   const child = spawn(command, args, { env, stdio: 'inherit' })
   process.on('SIGTERM', () => child.kill('SIGTERM'))
+  // Ctrl-C reaches the program by itself; what was started here is ended when the program has.
+  process.on('SIGINT', () => {})
   return new Promise((resolve, reject) => {
     child.on('error', reject)
     child.on('exit', (code) => resolve(code ?? 128))

@@ -17,8 +17,7 @@ const checks = [
       path.join(modules, 'svelte-check', 'bin', 'svelte-check'),
       '--tsconfig',
       './tsconfig.json',
-      '--threshold',
-      'error',
+      '--fail-on-warnings',
     ],
   },
 ]
