@@ -256,6 +256,16 @@ it('saves a chart as PNG and CSV', async () => {
   expect(readFileSync(path.join(folder, files[1])).subarray(1, 4).toString()).toBe('PNG')
 })
 
+it('draws several runs over each other', async () => {
+  await page.getByRole('option', { name: /Inner link: planner/ }).click()
+  await page.getByRole('option', { name: /Inner link: critic/ }).click({ modifiers: ['ControlOrMeta'] })
+  await page.getByRole('heading', { name: /^2\straining runs$/ }).waitFor()
+  await page.getByRole('img', { name: /^Loss\. (?=.*Inner link: planner: \d)(?=.*Inner link: critic: \d)/ }).waitFor()
+  await takeScreenshots(studio, 'runs-overlaid')
+  await isAccessible()
+  await page.getByRole('option', { name: /Outer links/ }).click()
+})
+
 it('lists the checkpoints', async () => {
   await open('Checkpoints')
   await page
