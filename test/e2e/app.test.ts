@@ -2,7 +2,7 @@
  * The demo, shortened, in the real app: run it all with one button, reload the window in the middle, kill the engine in the
  * middle, resume, and read the results. What is shown on the way is kept as pictures.
  */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import path from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -71,10 +71,11 @@ async function until<T>(
   }
 }
 
-/** Watches a run's folder closely and kills its engine as soon as the checkpoint of `step` is there. */
+/** Reads a run's journal over and over, and kills its engine as soon as the checkpoint of `step` is told of. */
 async function killAfterCheckpoint(folder: string, step: number): Promise<void> {
   const end = Date.now() + 120_000
-  while (!existsSync(path.join(folder, 'checkpoints', `step-${step}`))) {
+  const told = new RegExp(`"kind":"checkpoint"[^\\n]*"step":${step}\\b`)
+  while (!told.test(readFileSync(path.join(folder, 'journal.jsonl'), 'utf8'))) {
     if (Date.now() > end) throw new Error(`no checkpoint of step ${step} in ${folder}`)
     await new Promise((resolve) => setTimeout(resolve, 2))
   }

@@ -12,7 +12,7 @@ beforeAll(async () => {
     if (message.type() === 'error' || message.type() === 'warning') complaints.push(message.text())
   })
   studio.page.on('pageerror', (error) => complaints.push(error.message))
-  await studio.page.getByRole('heading', { name: 'Demo', exact: true }).waitFor()
+  await studio.page.getByRole('heading', { name: /^Demo/ }).waitFor()
 })
 afterAll(() => studio?.close())
 
