@@ -133,11 +133,11 @@ interface Report {
 
 async function alone(settings: Settings): Promise<Report> {
   const { folder, names, threads, repeats, warmup, scratch } = settings
-  if (!existsSync(folder)) {
+  const models = names.some((n) => n !== 'gemm')
+  if (models && !existsSync(folder)) {
     say(`making a random model in ${folder} ...`)
     await writeRandomModel(folder, 0)
   }
-  const need = await needs(folder, await readInputs(folder))
   const records = new Map<WorkName, WorkRecord[]>()
   let gemm: GemmRecord | null = null
   for (const work of names) {
@@ -147,7 +147,7 @@ async function alone(settings: Settings): Promise<Report> {
     else records.set(work, [await ownWork({ ...request, work })])
   }
   if (gemm) process.stdout.write(gemmLines(gemm))
-  if (records.size > 0) process.stdout.write(ownTable(records, need, gemm) + aims())
+  if (models) process.stdout.write(ownTable(records, await needs(folder, await readInputs(folder)), gemm) + aims())
   const flat = [...records].map(([work, [record]]) => ({ work, variant: 'ours', ...record }))
   return { ok: true, json: { records: [...(gemm ? [{ work: 'gemm', variant: 'ours', ...gemm }] : []), ...flat] } }
 }
