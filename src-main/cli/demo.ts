@@ -9,10 +9,11 @@ import { comparisonTable, summary } from '../demo/comparison'
 import { findDemoFolder } from '../demo/demo-folder'
 import { runPipeline } from '../demo/run-pipeline'
 import { writeJsonWhole } from '../engine/formats/atomic-files'
-import type { JobEvent } from '../engine/job-events'
-import { readPipeline } from '../workspace/pipeline'
+import type { JobEvent, JobEventOf } from '../engine/job-events'
+import { readPipeline, type Pipeline, type PipelineStep } from '../workspace/pipeline'
 import { parseOptions } from './options'
 import { duration, progressLine } from './progress-line'
+import { stoppedCode, stopOnSignals } from './stop-on-signals'
 
 const usage = `npm run demo -- [--short] [--json FILE] [--out DIR]
   --short      a few steps and rows only: shows that everything works, not what it can do
@@ -34,60 +35,74 @@ export async function runDemo(args: readonly string[]): Promise<number> {
   const base = findDemoFolder()
   const pipeline = await readPipeline(base, short ? 'pipeline.short.json' : 'pipeline.json')
 
-  const stop = new AbortController()
-  const onInterrupt = () => {
-    if (stop.signal.aborted) process.exit(130)
-    stop.abort()
-    process.stderr.write('\nStopping at the next step; press Ctrl-C again to end at once.\n')
-  }
-  process.on('SIGINT', onInterrupt)
-
-  const out =
-    values.out === undefined ? await mkdtemp(path.join(tmpdir(), 'recursivemas-demo-')) : path.resolve(values.out)
+  const temporary = values.out === undefined
+  const out = temporary ? await mkdtemp(path.join(tmpdir(), 'recursivemas-demo-')) : path.resolve(values.out!)
+  const { signal, restore } = stopOnSignals()
   const started = performance.now()
-  const seconds = () => (performance.now() - started) / 1000
-  const line = progressLine()
-  const total = pipeline.steps.length
-  const titles = new Map<string, string>()
-  let loss: number | null = null
   try {
-    const cells = await runPipeline(pipeline, {
-      base,
-      out,
-      signal: stop.signal,
-      onEvent: (step, event) => {
-        const number = `[${String(pipeline.steps.indexOf(step) + 1).padStart(2)}/${total}] ${step.title}`
-        if (event.kind === 'started') loss = null
-        if (event.kind === 'phase') titles.set(event.phase, event.title)
-        if (event.kind === 'metrics') loss = event.loss
-        if (event.kind === 'progress') line.show(`${number}: ${progressText(event, titles.get(event.phase), loss)}`)
-        if (event.kind === 'finished') line.finish(`${number}: ${finishedText(event, loss)}`)
-        if (event.kind === 'log' && event.level === 'warning') line.finish(`${number}: ${event.message}`)
-      },
-    })
+    const cells = await runPipeline(pipeline, { base, out, signal, onEvent: terminalReport(pipeline) })
+    if (temporary) await rm(out, { recursive: true, force: true })
     if (cells === null) {
-      line.finish('Stopped.')
-      return 130
+      process.stderr.write('Stopped.\n')
+      return stoppedCode
     }
+    const seconds = (performance.now() - started) / 1000
+    const result = summary(cells, seconds)
     process.stdout.write(comparisonTable(pipeline.systems, cells))
-    const result = summary(cells, seconds())
     process.stderr.write(
-      `${result.rows} held-out questions, 95 % intervals in brackets; everything took ${duration(seconds())}.\n`,
+      `${result.rows} held-out questions, 95 % intervals in brackets; everything took ${duration(seconds)}.\n`,
     )
     if (values.json !== undefined) await writeJsonWhole(path.resolve(values.json), result)
-    if (values.out !== undefined) process.stderr.write(`The runs are in ${out}.\n`)
+    if (!temporary) process.stderr.write(`The runs are in ${out}.\n`)
     return 0
+  } catch (error) {
+    process.stderr.write(`The runs so far, with their logs, are in ${out}.\n`)
+    throw error
   } finally {
-    process.off('SIGINT', onInterrupt)
-    if (values.out === undefined) await rm(out, { recursive: true, force: true })
+    restore()
   }
 }
 
-function progressText(
-  event: Extract<JobEvent, { kind: 'progress' }>,
-  title: string | undefined,
-  loss: number | null,
-): string {
+/** Says on standard error how far the steps are. */
+function terminalReport(pipeline: Pipeline): (step: PipelineStep, event: JobEvent) => void {
+  const line = progressLine()
+  const titles = new Map<string, string>()
+  let loss: number | null = null
+  return (step, event) => {
+    const number = String(pipeline.steps.indexOf(step) + 1).padStart(2)
+    const label = `[${number}/${pipeline.steps.length}] ${step.title}`
+    switch (event.kind) {
+      case 'started':
+        loss = null
+        return
+      case 'phase':
+        titles.set(event.phase, event.title)
+        return
+      case 'metrics':
+        loss = event.loss
+        return
+      case 'progress':
+        return line.show(`${label}: ${progressText(event, titles.get(event.phase), loss)}`)
+      case 'validation':
+        return line.finish(
+          `${label}: step ${event.step}, ${event.name} ${(100 * event.value).toFixed(1)} % of ${event.n}`,
+        )
+      case 'log':
+        return event.level === 'warning' ? line.finish(`${label}: ${event.message}`) : undefined
+      case 'finished':
+        return line.finish(`${label}: ${finishedText(event, loss)}`)
+      case 'checkpoint':
+      case 'question':
+      case 'stopped':
+      case 'failed':
+        return
+      default:
+        throw new Error(`event ${JSON.stringify(event satisfies never)}`)
+    }
+  }
+}
+
+function progressText(event: JobEventOf<'progress'>, title: string | undefined, loss: number | null): string {
   const { phase, done, total, rate, secondsLeft } = event
   const parts = [`${title ?? phase} ${done}${total > 0 ? `/${total}` : ''}`]
   if (loss !== null) parts.push(`loss ${loss.toFixed(4)}`)
@@ -96,7 +111,7 @@ function progressText(
   return parts.join(', ')
 }
 
-function finishedText(event: Extract<JobEvent, { kind: 'finished' }>, loss: number | null): string {
+function finishedText(event: JobEventOf<'finished'>, loss: number | null): string {
   const took = `done in ${duration(event.seconds)}`
   if (event.accuracy) return `${(100 * event.accuracy.value).toFixed(1)} % right, ${took}`
   return loss === null ? took : `loss ${loss.toFixed(4)}, ${took}`

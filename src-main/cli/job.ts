@@ -7,14 +7,12 @@ import type { JobEvent } from '../engine/job-events'
 import { readSpecFile } from '../jobs/read-spec'
 import { runGuarded } from '../jobs/serve-job'
 import { parseOptions } from './options'
+import { stoppedCode, stopOnSignals } from './stop-on-signals'
 import { UsageError } from './usage-error'
 
 const usage = `npm run job -- spec.json [--resume]
   spec.json  what to do; relative paths in it are relative to its folder
   --resume   go on from where the run in the spec's output folder stopped`
-
-/** Exit codes as a shell gives them to what a signal ended. */
-const stoppedCode = 130
 
 /** Returns the exit code. Throws UserError, UsageError. */
 export async function runJobCommand(args: readonly string[]): Promise<number> {
@@ -54,19 +52,4 @@ function exitCodeOf(last: JobEvent): number {
 
 function writeLine(event: JobEvent): void {
   process.stdout.write(JSON.stringify(event) + '\n')
-}
-
-/** The first signal, or a reader that has gone away, asks to stop. The handlers then go, so that a second signal ends the process. */
-function stopOnSignals(): { signal: AbortSignal; restore: () => void } {
-  const controller = new AbortController()
-  const signals = ['SIGINT', 'SIGTERM'] as const
-  const restore = (): void => signals.forEach((name) => process.off(name, stop))
-  const stop = (): void => {
-    restore()
-    process.stderr.write('\nStopping at the next step boundary; again to end at once.\n')
-    controller.abort()
-  }
-  signals.forEach((name) => process.on(name, stop))
-  process.stdout.on('error', () => controller.abort())
-  return { signal: controller.signal, restore }
 }
