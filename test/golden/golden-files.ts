@@ -12,7 +12,9 @@ export function goldenJson<T>(name: string): T {
 }
 
 export class GoldenTensors {
-  private constructor(private readonly tensors: ReadonlyMap<string, { readonly data: unknown; readonly shape: readonly number[] }>) {}
+  private constructor(
+    private readonly tensors: ReadonlyMap<string, { readonly data: unknown; readonly shape: readonly number[] }>,
+  ) {}
 
   static async read(name: string): Promise<GoldenTensors> {
     return new GoldenTensors((await readSafetensors(goldenPath(name))).tensors)
@@ -33,7 +35,9 @@ export class GoldenTensors {
     const { data, shape } = this.find(name)
     if (!(data instanceof BigInt64Array)) throw new Error(`${name} is not int64`)
     const width = shape.at(-1)!
-    return Array.from({ length: data.length / width }, (_, i) => [...data.subarray(i * width, (i + 1) * width)].map(Number))
+    return Array.from({ length: data.length / width }, (_, i) =>
+      [...data.subarray(i * width, (i + 1) * width)].map(Number),
+    )
   }
 
   /** Tensors under a prefix, by the rest of their names. */
@@ -49,7 +53,11 @@ export class GoldenTensors {
 }
 
 /** norm(got - expected) / norm(scale), scale being the expected values themselves unless given. */
-export function difference(got: ArrayLike<number>, expected: ArrayLike<number>, scale: ArrayLike<number> = expected): number {
+export function difference(
+  got: ArrayLike<number>,
+  expected: ArrayLike<number>,
+  scale: ArrayLike<number> = expected,
+): number {
   if (got.length !== expected.length) return Infinity
   let d = 0
   let n = 0

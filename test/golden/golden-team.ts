@@ -22,13 +22,23 @@ export const supportedModels = ['llama', 'llama3-rope-bf16', 'mistral-window', '
 const graphs: Record<string, StyleGraph> = { sequential, mixture: mixtureGraph }
 
 /** Inner links from `inner/<agent>/`, outer links from `<prefix><link>/`. The caller disposes the agents. */
-export async function openGoldenTeam(record: GoldenSystem, tensors: GoldenTensors, prefix: string, sessions: LinkSessions): Promise<Team> {
+export async function openGoldenTeam(
+  record: GoldenSystem,
+  tensors: GoldenTensors,
+  prefix: string,
+  sessions: LinkSessions,
+): Promise<Team> {
   const style = graphs[record.style]
   const members: Team['members'][number][] = []
   for (const [i, name] of record.agents.entries()) {
     const agent = await openAgent(goldenPath(`models/${name}`), { threads: 1 })
     const inner = { type: 'ln_res_adapter' as const, parameters: tensors.under(`inner/${i}/`) }
-    members.push({ agent, inner, innerGraph: sessions.link({ kind: 'inner', type: inner.type, width: agent.hiddenSize }), fingerprint: name })
+    members.push({
+      agent,
+      inner,
+      innerGraph: sessions.link({ kind: 'inner', type: inner.type, width: agent.hiddenSize }),
+      fingerprint: name,
+    })
   }
   const type = record.type ?? 'outer_ln_res_adapter'
   const links = record.links.map(([key, source, target]) => ({
@@ -38,7 +48,12 @@ export async function openGoldenTeam(record: GoldenSystem, tensors: GoldenTensor
     target,
     // trained in place: copies, so that the golden start stays what it is
     parameters: Object.fromEntries(Object.entries(tensors.under(`${prefix}${key}/`)).map(([n, v]) => [n, v.slice()])),
-    graph: sessions.link({ kind: 'outer', type, inWidth: members[source].agent.hiddenSize, outWidth: members[target].agent.hiddenSize }),
+    graph: sessions.link({
+      kind: 'outer',
+      type,
+      inWidth: members[source].agent.hiddenSize,
+      outWidth: members[target].agent.hiddenSize,
+    }),
   }))
   return { style, members, links }
 }

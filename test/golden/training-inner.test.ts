@@ -67,8 +67,16 @@ describe('inner training as torch does it (reference mode)', () => {
       for (const [k, expected] of record.steps.entries()) {
         const microBatches = []
         for (let a = 0; a < record.accumulate; a++) {
-          const [ids, attention, latent] = ['ids', 'attention_mask', 'latent_mask'].map((t) => tensors.integers(`step${k}.${a}/${t}`))
-          microBatches.push(await pairsOf(agent, ids.map((r, b) => row(r, attention[b], latent[b])), kept))
+          const [ids, attention, latent] = ['ids', 'attention_mask', 'latent_mask'].map((t) =>
+            tensors.integers(`step${k}.${a}/${t}`),
+          )
+          microBatches.push(
+            await pairsOf(
+              agent,
+              ids.map((r, b) => row(r, attention[b], latent[b])),
+              kept,
+            ),
+          )
         }
         const { losses, gradients } = await innerStep(link, parameters, microBatches, {
           cosineWeight: record.cos_weight,
@@ -77,7 +85,8 @@ describe('inner training as torch does it (reference mode)', () => {
         })
         losses.forEach((l, a) => expect(Math.abs(l / expected.losses[a] - 1), `loss of step ${k}`).toBeLessThan(1e-5))
         if (k === 0)
-          for (const [p, g] of Object.entries(tensors.under('grad0/'))) expect(difference(gradients.get(p)!, g), `gradient of ${p}`).toBeLessThan(1e-4)
+          for (const [p, g] of Object.entries(tensors.under('grad0/')))
+            expect(difference(gradients.get(p)!, g), `gradient of ${p}`).toBeLessThan(1e-4)
         const norm = clipGradients(gradients.values(), record.clip)
         expect(Math.abs(norm / expected.grad_norm_before_clip - 1)).toBeLessThan(1e-4)
         const rate = learningRateAt(k, schedule)

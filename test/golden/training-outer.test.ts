@@ -53,71 +53,101 @@ function sample(record: OuterRecord['steps'][number]['samples'][number], id: num
 
 describe('outer training as torch does it (reference mode)', () => {
   it('has both styles and all modes', () => {
-    for (const n of ['sequential', 'sequential.all-rounds', 'sequential.shifted', 'sequential.self-fed', 'sequential.one-round', 'mixture', 'mixture.self-fed'])
+    for (const n of [
+      'sequential',
+      'sequential.all-rounds',
+      'sequential.shifted',
+      'sequential.self-fed',
+      'sequential.one-round',
+      'mixture',
+      'mixture.self-fed',
+    ])
       expect(names).toContain(n)
   })
 
   // with prefixes shared and without: the numbers must not show which
-  it.each(names.flatMap((n) => [1, Infinity].map((shortestPrefix) => ({ n, shortestPrefix }))))('$n, prefixes from $shortestPrefix tokens', async ({ n, shortestPrefix }) => {
-    const record = goldenJson<OuterRecord>(`training/outer/${n}.json`)
-    const tensors = await GoldenTensors.read(`training/outer/${n}.safetensors`)
-    const team = await openGoldenTeam(record, tensors, 'start/', sessions)
-    try {
-      const start = tensors.under('start/')
-      const optimiser = new AdamW(outerParameters(team.links, 'reference'), { weightDecay: record.weight_decay })
-      const schedule = { mode: 'reference' as const, schedule: record.schedule, learningRate: record.lr, warmupSteps: record.warmup, steps: record.schedule_steps }
-      for (const [k, expected] of record.steps.entries()) {
-        const samples = expected.samples.map((s, id) => sample(s, id, record.agents.length))
-        const result = await unroll(
-          team,
-          samples,
-          {
-            rounds: record.rounds,
-            states: record.states,
-            feedback: 'same',
-            cap: record.trim,
-            latentSteps: record.latents,
-            earlierWeight: record.final_only ? 0 : record.other_weight,
-            maxLength: 4096,
-            tooLong: 'cut-left',
-            divisor: samples.length,
-            shortestPrefix,
-            keepCrossings: k === 0,
-          },
-          null,
-        )
-        expect(result.skipped).toEqual([])
-        result.losses.forEach(({ sample: j, loss, rounds }) => {
-          expect(Math.abs(loss / expected.losses[j] - 1), `loss of step ${k}`).toBeLessThan(1e-5)
-          rounds.forEach((l, r) => expect(Math.abs(l! / expected.round_losses[j][r] - 1), `round ${r} of step ${k}`).toBeLessThan(1e-5))
-        })
-        if (k === 0) {
-          for (const [name, values] of result.crossings) expect(difference(values, tensors.floats(`crossed/${name}`)), name).toBeLessThan(1e-4)
-          expect(result.crossings.size).toBe(tensors.names('crossed/').length)
-          const given = [...result.gradients].flatMap(([key, g]) => Object.entries(g.total).map(([p, v]) => [`${key}/${p}`, v] as const))
-          for (const [p, v] of given) expect(difference(v, tensors.floats(`grad0/${p}`)), `gradient of ${p}`).toBeLessThan(1e-4)
-          expect(given.length).toBe(tensors.names('grad0/').length)
-          for (const [use, norm] of Object.entries(expected.grad_norm_per_round!)) {
-            const [key, round] = use.split('/round')
-            const squared = result.gradients.get(key)?.squaredByRound[Number(round)] ?? null
-            if (norm === 0) expect(squared, use).toBeNull()
-            else expect(Math.abs(Math.sqrt(squared!) / norm - 1), use).toBeLessThan(1e-4)
+  it.each(names.flatMap((n) => [1, Infinity].map((shortestPrefix) => ({ n, shortestPrefix }))))(
+    '$n, prefixes from $shortestPrefix tokens',
+    async ({ n, shortestPrefix }) => {
+      const record = goldenJson<OuterRecord>(`training/outer/${n}.json`)
+      const tensors = await GoldenTensors.read(`training/outer/${n}.safetensors`)
+      const team = await openGoldenTeam(record, tensors, 'start/', sessions)
+      try {
+        const start = tensors.under('start/')
+        const optimiser = new AdamW(outerParameters(team.links, 'reference'), { weightDecay: record.weight_decay })
+        const schedule = {
+          mode: 'reference' as const,
+          schedule: record.schedule,
+          learningRate: record.lr,
+          warmupSteps: record.warmup,
+          steps: record.schedule_steps,
+        }
+        for (const [k, expected] of record.steps.entries()) {
+          const samples = expected.samples.map((s, id) => sample(s, id, record.agents.length))
+          const result = await unroll(
+            team,
+            samples,
+            {
+              rounds: record.rounds,
+              states: record.states,
+              feedback: 'same',
+              cap: record.trim,
+              latentSteps: record.latents,
+              earlierWeight: record.final_only ? 0 : record.other_weight,
+              maxLength: 4096,
+              tooLong: 'cut-left',
+              divisor: samples.length,
+              shortestPrefix,
+              keepCrossings: k === 0,
+            },
+            null,
+          )
+          expect(result.skipped).toEqual([])
+          result.losses.forEach(({ sample: j, loss, rounds }) => {
+            expect(Math.abs(loss / expected.losses[j] - 1), `loss of step ${k}`).toBeLessThan(1e-5)
+            rounds.forEach((l, r) =>
+              expect(Math.abs(l! / expected.round_losses[j][r] - 1), `round ${r} of step ${k}`).toBeLessThan(1e-5),
+            )
+          })
+          if (k === 0) {
+            for (const [name, values] of result.crossings)
+              expect(difference(values, tensors.floats(`crossed/${name}`)), name).toBeLessThan(1e-4)
+            expect(result.crossings.size).toBe(tensors.names('crossed/').length)
+            const given = [...result.gradients].flatMap(([key, g]) =>
+              Object.entries(g.total).map(([p, v]) => [`${key}/${p}`, v] as const),
+            )
+            for (const [p, v] of given)
+              expect(difference(v, tensors.floats(`grad0/${p}`)), `gradient of ${p}`).toBeLessThan(1e-4)
+            expect(given.length).toBe(tensors.names('grad0/').length)
+            for (const [use, norm] of Object.entries(expected.grad_norm_per_round!)) {
+              const [key, round] = use.split('/round')
+              const squared = result.gradients.get(key)?.squaredByRound[Number(round)] ?? null
+              if (norm === 0) expect(squared, use).toBeNull()
+              else expect(Math.abs(Math.sqrt(squared!) / norm - 1), use).toBeLessThan(1e-4)
+            }
           }
+          const gradients = new Map(
+            [...result.gradients].flatMap(([key, g]) =>
+              Object.entries(g.total).map(([p, v]) => [`${key}.${p}`, v] as const),
+            ),
+          )
+          const norm = clipGradients(gradients.values(), record.clip)
+          expect(Math.abs(norm / expected.grad_norm_before_clip - 1)).toBeLessThan(1e-4)
+          const rate = learningRateAt(k, schedule)
+          expect(Math.abs(rate - expected.lr)).toBeLessThanOrEqual(1e-5 * expected.lr)
+          optimiser.step(gradients, rate)
         }
-        const gradients = new Map([...result.gradients].flatMap(([key, g]) => Object.entries(g.total).map(([p, v]) => [`${key}.${p}`, v] as const)))
-        const norm = clipGradients(gradients.values(), record.clip)
-        expect(Math.abs(norm / expected.grad_norm_before_clip - 1)).toBeLessThan(1e-4)
-        const rate = learningRateAt(k, schedule)
-        expect(Math.abs(rate - expected.lr)).toBeLessThanOrEqual(1e-5 * expected.lr)
-        optimiser.step(gradients, rate)
+        for (const link of team.links)
+          for (const [p, values] of Object.entries(link.parameters)) {
+            const end = tensors.floats(`end/${link.key}/${p}`)
+            expect(
+              difference(values, end, minus(end, start[`${link.key}/${p}`])),
+              `${link.key} ${p} at the end`,
+            ).toBeLessThan(5e-3)
+          }
+      } finally {
+        for (const m of team.members) await m.agent.dispose()
       }
-      for (const link of team.links)
-        for (const [p, values] of Object.entries(link.parameters)) {
-          const end = tensors.floats(`end/${link.key}/${p}`)
-          expect(difference(values, end, minus(end, start[`${link.key}/${p}`])), `${link.key} ${p} at the end`).toBeLessThan(5e-3)
-        }
-    } finally {
-      for (const m of team.members) await m.agent.dispose()
-    }
-  })
+    },
+  )
 })

@@ -37,11 +37,19 @@ describe('the team passing text', () => {
     expect(heard.last).toMatchObject({ kind: 'finished', accuracy: { value: 1, n: 9 }, strictAccuracy: null })
     const result = resultRecord.parse(JSON.parse(readFileSync(`${output}/result.json`, 'utf8')))
     expect(result.accuracy).toEqual(heard.of('finished')[0].accuracy)
-    expect(result.groups.depth).toMatchObject({ '1': { value: 1, n: 3 }, '2': { value: 1, n: 3 }, '3': { value: 1, n: 3 } })
+    expect(result.groups.depth).toMatchObject({
+      '1': { value: 1, n: 3 },
+      '2': { value: 1, n: 3 },
+      '3': { value: 1, n: 3 },
+    })
     const [first] = byIndex(output)
-    expect(first.stages.map((s) => `${s.round} ${s.role}`)).toEqual([1, 2, 3].flatMap((r) => ['planner', 'critic', 'solver'].map((x) => `${r} ${x}`)))
+    expect(first.stages.map((s) => `${s.round} ${s.role}`)).toEqual(
+      [1, 2, 3].flatMap((r) => ['planner', 'critic', 'solver'].map((x) => `${r} ${x}`)),
+    )
     const critic = first.stages[1]
-    expect(critic.prompt.filter((p) => p.kind === 'slot')).toEqual([{ kind: 'slot', name: 'plan', length: expect.any(Number), from: 'planner', text: first.stages[0].text }])
+    expect(critic.prompt.filter((p) => p.kind === 'slot')).toEqual([
+      { kind: 'slot', name: 'plan', length: expect.any(Number), from: 'planner', text: first.stages[0].text },
+    ])
     expect(first.stages.at(-1)!.text).toBe(first.output)
     expect(first.output).toBe(first.gold)
     const one = await run(evaluation(place.path('one'), { passing: 'text', rounds: 1, keepLatents: false }))
@@ -57,22 +65,40 @@ describe('the system passing latents', () => {
     const [a, b] = [byIndex(place.path('a')), byIndex(place.path('b'))]
     expect(a.map((s) => s.output)).toEqual(b.map((s) => s.output))
     expect(a.map((s) => s.stages.length)).toEqual(Array(9).fill(9))
-    const close = (x: number[], y: number[]) => x.forEach((v, i) => expect(Math.abs(v - y[i])).toBeLessThan(1e-3 * Math.max(1, Math.abs(v))))
-    a.forEach((s, k) => s.stages.forEach((stage, i) => stage.latents && close(stage.latents.norms, b[k].stages[i].latents!.norms)))
+    const close = (x: number[], y: number[]) =>
+      x.forEach((v, i) => expect(Math.abs(v - y[i])).toBeLessThan(1e-3 * Math.max(1, Math.abs(v))))
+    a.forEach((s, k) =>
+      s.stages.forEach((stage, i) => stage.latents && close(stage.latents.norms, b[k].stages[i].latents!.norms)),
+    )
     const [first] = a
     const planner = first.stages.filter((s) => s.role === 'planner').map((s) => s.latents!)
     expect(planner.map((l) => l.norms.length)).toEqual([5, 5, 5])
     expect(planner[0].cosines).toEqual(Array(5).fill(null))
     expect(planner[2].cosines.every((c) => c !== null && Math.abs(c) <= 1)).toBe(true)
     // the last stage writes; nothing is thought in it
-    expect(first.stages.at(-1)).toMatchObject({ role: 'solver', round: 3, latents: null, text: first.output, tokens: first.tokens })
-    expect(first.stages[3].prompt.find((p) => p.kind === 'slot')).toMatchObject({ name: 'feedback', length: 5, from: 'solver' })
+    expect(first.stages.at(-1)).toMatchObject({
+      role: 'solver',
+      round: 3,
+      latents: null,
+      text: first.output,
+      tokens: first.tokens,
+    })
+    expect(first.stages[3].prompt.find((p) => p.kind === 'slot')).toMatchObject({
+      name: 'feedback',
+      length: 5,
+      from: 'solver',
+    })
   })
 
   it('with no latent steps leaves every slot empty', async () => {
     await run(evaluation(place.path('none'), { latentSteps: 0, rounds: 2 }))
     const [first] = byIndex(place.path('none'))
-    expect(first.stages.flatMap((s) => s.prompt).filter((p) => p.kind === 'slot').every((p) => p.length === 0)).toBe(true)
+    expect(
+      first.stages
+        .flatMap((s) => s.prompt)
+        .filter((p) => p.kind === 'slot')
+        .every((p) => p.length === 0),
+    ).toBe(true)
     // then the last agent reads what it reads alone
     await run(evaluation(place.path('alone'), { passing: 'single' }))
     expect(byIndex(place.path('alone')).map((s) => s.output)).toEqual(byIndex(place.path('none')).map((s) => s.output))
@@ -90,7 +116,11 @@ describe('the system passing latents', () => {
 
 describe('rollouts', () => {
   it('sampled texts differ by rollout and seed only, and any right one counts', async () => {
-    const sampled = { passing: 'single' as const, rollouts: 3, generation: { maxNewTokens: 12, sample: true, temperature: 2, topK: 0, topP: 1 } }
+    const sampled = {
+      passing: 'single' as const,
+      rollouts: 3,
+      generation: { maxNewTokens: 12, sample: true, temperature: 2, topK: 0, topP: 1 },
+    }
     await run(evaluation(place.path('a'), sampled))
     await run(evaluation(place.path('b'), { ...sampled, batchSize: 2 }))
     const a = byIndex(place.path('a'))

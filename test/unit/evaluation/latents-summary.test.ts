@@ -12,7 +12,14 @@ describe('summariseLatents', () => {
 
   it('projects onto the plane in which the states lie, distances kept', () => {
     // points of a plane in four dimensions: x along (1,1,0,0)/sqrt2, y along (0,0,1,-1)/sqrt2
-    const points: [number, number][] = [[0, 0], [4, 1], [-3, 1], [2, -2], [6, 0.5], [-5, -0.5]]
+    const points: [number, number][] = [
+      [0, 0],
+      [4, 1],
+      [-3, 1],
+      [2, -2],
+      [6, 0.5],
+      [-5, -0.5],
+    ]
     const s = Math.SQRT1_2
     const states = Float32Array.from(points.flatMap(([x, y]) => [x * s + 10, x * s, y * s, -y * s + 7]))
     const [{ projection }] = summariseLatents([states], 4)
@@ -28,7 +35,10 @@ describe('summariseLatents', () => {
   })
 
   it('copes with states that are all alike and with none', () => {
-    expect(summariseLatents([Float32Array.of(1, 2, 1, 2)], 2)[0].projection).toEqual([[0, 0], [0, 0]])
+    expect(summariseLatents([Float32Array.of(1, 2, 1, 2)], 2)[0].projection).toEqual([
+      [0, 0],
+      [0, 0],
+    ])
     expect(summariseLatents([new Float32Array(0)], 3)).toEqual([{ norms: [], cosines: [], projection: [] }])
   })
 })

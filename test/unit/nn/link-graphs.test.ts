@@ -2,7 +2,12 @@ import { readFileSync } from 'node:fs'
 import { afterAll, describe, expect, it } from 'vitest'
 import { LinkSessions, linkParameterShapes, type LinkShape } from '../../../src-main/engine/nn/link-graphs'
 import { initInnerLink, initOuterLink } from '../../../src-main/engine/nn/link-init'
-import { innerLinkTypes, outerLinkTypes, type InnerLinkType, type OuterLinkType } from '../../../src-main/engine/nn/link-types'
+import {
+  innerLinkTypes,
+  outerLinkTypes,
+  type InnerLinkType,
+  type OuterLinkType,
+} from '../../../src-main/engine/nn/link-types'
 import { TorchGenerator } from '../../../src-main/engine/nn/torch-generator'
 
 const sessions = new LinkSessions({ threads: 1 })
@@ -20,15 +25,24 @@ const error = (a: ArrayLike<number>, b: ArrayLike<number>) => {
   return Math.sqrt(d / n)
 }
 
-const golden = (name: string) => JSON.parse(readFileSync(new URL(`../../golden/links/${name}.json`, import.meta.url), 'utf8'))
+const golden = (name: string) =>
+  JSON.parse(readFileSync(new URL(`../../golden/links/${name}.json`, import.meta.url), 'utf8'))
 
 describe('link forward against the specification vectors (training 1, inference 12.3)', () => {
   it('inner ln_res_adapter', async () => {
     const link = sessions.link({ kind: 'inner', type: 'ln_res_adapter', width: 3 })
     const parameters = {
-      'proj1.weight': flat([[0.1, -0.2, 0.3], [0.4, 0.5, -0.6], [-0.7, 0.8, 0.9]]),
+      'proj1.weight': flat([
+        [0.1, -0.2, 0.3],
+        [0.4, 0.5, -0.6],
+        [-0.7, 0.8, 0.9],
+      ]),
       'proj1.bias': flat([0.01, -0.02, 0.03]),
-      'proj2.weight': flat([[0.2, 0.1, -0.1], [-0.3, 0.2, 0.4], [0.5, -0.5, 0.25]]),
+      'proj2.weight': flat([
+        [0.2, 0.1, -0.1],
+        [-0.3, 0.2, 0.4],
+        [0.5, -0.5, 0.25],
+      ]),
       'proj2.bias': flat([0.05, 0, -0.05]),
       'pre_ln.weight': flat([1, 1.1, 0.9]),
       'pre_ln.bias': flat([0, 0.1, -0.1]),
@@ -42,15 +56,30 @@ describe('link forward against the specification vectors (training 1, inference 
   it('outer ln_res_adapter', async () => {
     const link = sessions.link({ kind: 'outer', type: 'outer_ln_res_adapter', inWidth: 2, outWidth: 3 })
     const parameters = {
-      'proj1.weight': flat([[0.1, 0.2], [-0.3, 0.4], [0.5, -0.6], [0.7, 0.8], [-0.9, 1], [0.15, -0.25]]),
+      'proj1.weight': flat([
+        [0.1, 0.2],
+        [-0.3, 0.4],
+        [0.5, -0.6],
+        [0.7, 0.8],
+        [-0.9, 1],
+        [0.15, -0.25],
+      ]),
       'proj1.bias': flat([0, 0.1, -0.1, 0.2, -0.2, 0.3]),
-      'proj2.weight': flat([[0.1, -0.2, 0.3, -0.4, 0.5, 0.6], [0.5, 0.6, -0.7, 0.8, -0.9, 0.1], [0.9, -1, 1.1, 0.2, 0.3, -0.4]]),
+      'proj2.weight': flat([
+        [0.1, -0.2, 0.3, -0.4, 0.5, 0.6],
+        [0.5, 0.6, -0.7, 0.8, -0.9, 0.1],
+        [0.9, -1, 1.1, 0.2, 0.3, -0.4],
+      ]),
       'proj2.bias': flat([0.01, -0.01, 0.02]),
       'ln_source.weight': flat([1, 0.5]),
       'ln_source.bias': flat([0.1, -0.1]),
       'ln_target.weight': flat([2, 0.5, 1]),
       'ln_target.bias': flat([0.3, -0.3, 0]),
-      'residual_proj.weight': flat([[0.3, -0.7], [0.25, 0.5], [-0.4, 0.6]]),
+      'residual_proj.weight': flat([
+        [0.3, -0.7],
+        [0.25, 0.5],
+        [-0.4, 0.6],
+      ]),
       'residual_proj.bias': flat([0, 0.1, -0.1]),
     }
     const y = await link.forward(parameters, flat([1.5, -0.5]))
@@ -78,7 +107,8 @@ describe('links against torch (golden/links)', () => {
     expect(Math.abs(out.cosine / step.cosine - 1)).toBeLessThan(1e-5)
     expect(Math.abs(out.mse / step.mse - 1)).toBeLessThan(1e-5)
     expect(Math.abs(out.loss / step.loss - 1)).toBeLessThan(1e-5)
-    for (const [name, expected] of Object.entries(record(step.grads_before_clip))) expect(error(out.gradients[name], expected)).toBeLessThan(1e-5)
+    for (const [name, expected] of Object.entries(record(step.grads_before_clip)))
+      expect(error(out.gradients[name], expected)).toBeLessThan(1e-5)
     const y = await link.forward(parameters, flat(g.hidden))
     expect(error(y, flat(g.pred_first))).toBeLessThan(1e-5)
   })
@@ -94,13 +124,20 @@ describe('links against torch (golden/links)', () => {
 describe('every link type against finite differences', () => {
   const cases: LinkShape[] = [
     ...(Object.keys(innerLinkTypes) as InnerLinkType[]).map((type) => ({ kind: 'inner' as const, type, width: 5 })),
-    ...(Object.keys(outerLinkTypes) as OuterLinkType[]).map((type) => ({ kind: 'outer' as const, type, inWidth: 4, outWidth: 5 })),
+    ...(Object.keys(outerLinkTypes) as OuterLinkType[]).map((type) => ({
+      kind: 'outer' as const,
+      type,
+      inWidth: 4,
+      outWidth: 5,
+    })),
   ]
   it.each(cases)('$type', async (shape) => {
     const link = sessions.link(shape)
     const generator = new TorchGenerator(7)
     const parameters: Record<string, Float32Array> = {
-      ...(shape.kind === 'inner' ? initInnerLink(shape.type, shape.width, generator) : initOuterLink(shape.type, shape.inWidth, shape.outWidth, generator)),
+      ...(shape.kind === 'inner'
+        ? initInnerLink(shape.type, shape.width, generator)
+        : initOuterLink(shape.type, shape.inWidth, shape.outWidth, generator)),
     }
     // norms away from 1 and 0, so that their part in the chain shows
     for (const { name } of linkParameterShapes(shape))

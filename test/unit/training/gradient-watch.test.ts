@@ -4,7 +4,12 @@ import { gradientWatch } from '../../../src-main/engine/training/gradient-watch'
 import type { LinkGradient } from '../../../src-main/engine/training/unrolled'
 
 const norms = (o: Record<string, (number | null)[]>) =>
-  new Map(Object.entries(o).map(([k, v]): [string, LinkGradient] => [k, { total: {}, squaredByRound: v.map((n) => (n === null ? null : n * n)) }]))
+  new Map(
+    Object.entries(o).map(([k, v]): [string, LinkGradient] => [
+      k,
+      { total: {}, squaredByRound: v.map((n) => (n === null ? null : n * n)) },
+    ]),
+  )
 
 describe('gradientWatch', () => {
   const healthy = { outer_12: [1, 1], outer_23: [1, 1], outer_31: [1, null] }

@@ -32,14 +32,22 @@ describe('GroupedBatchOrder', () => {
       half.next()
     }
     const saved = { state: half.exportState(), generator: generator.exportState() }
-    const again = GroupedBatchOrder.resume({ values, batchSize: 2, generator: TorchGenerator.fromState(saved.generator) }, saved.state)
+    const again = GroupedBatchOrder.resume(
+      { values, batchSize: 2, generator: TorchGenerator.fromState(saved.generator) },
+      saved.state,
+    )
     for (let i = 0; i < 30; i++) expect(again.next()).toEqual(whole.next())
   })
 
   it('refuses data in which no batch can be filled, and a state of other data', () => {
-    expect(() => new GroupedBatchOrder({ values: [1, 2, 3], batchSize: 2, generator: new TorchGenerator(1) })).toThrow(/same number of rounds/)
+    expect(() => new GroupedBatchOrder({ values: [1, 2, 3], batchSize: 2, generator: new TorchGenerator(1) })).toThrow(
+      /same number of rounds/,
+    )
     expect(() =>
-      GroupedBatchOrder.resume({ values, batchSize: 2, generator: new TorchGenerator(1) }, { epoch: 0, position: 0, order: [0, 1] }),
+      GroupedBatchOrder.resume(
+        { values, batchSize: 2, generator: new TorchGenerator(1) },
+        { epoch: 0, position: 0, order: [0, 1] },
+      ),
     ).toThrow(/cannot be continued/)
   })
 })

@@ -7,7 +7,8 @@ import { runJob } from '../../../src-main/engine/engine'
 import type { JobEvent, JobEventOf } from '../../../src-main/engine/job-events'
 import { jobSpec, type JobSpecInput } from '../../../src-main/engine/job-spec'
 
-export const demo = (name: string): string => fileURLToPath(new URL(`../../../native-assets/demo/${name}`, import.meta.url))
+export const demo = (name: string): string =>
+  fileURLToPath(new URL(`../../../native-assets/demo/${name}`, import.meta.url))
 
 export const roles = ['planner', 'critic', 'solver']
 export const agents = roles.map((role) => ({ role, model: demo(`models/${role}`) }))
@@ -53,7 +54,10 @@ export class Heard {
 }
 
 /** `stopAt`: asks the job to stop as soon as this says so. */
-export async function run(spec: JobSpecInput, options: { resume?: boolean; stopAt?: (e: JobEvent) => boolean } = {}): Promise<Heard> {
+export async function run(
+  spec: JobSpecInput,
+  options: { resume?: boolean; stopAt?: (e: JobEvent) => boolean } = {},
+): Promise<Heard> {
   const heard = new Heard()
   const stop = new AbortController()
   await runJob(jobSpec.parse({ threads: 1, ...spec }), {

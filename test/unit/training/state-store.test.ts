@@ -35,7 +35,12 @@ describe('StateCollection', () => {
     first.put(1, a)
     first.put(2, b)
     first.close()
-    const [bin, index] = ['.bin', '.jsonl'].map((end) => join(folder, readdirSync(folder).find((f) => f.endsWith(end))!))
+    const [bin, index] = ['.bin', '.jsonl'].map((end) =>
+      join(
+        folder,
+        readdirSync(folder).find((f) => f.endsWith(end))!,
+      ),
+    )
     truncateSync(bin, a.byteLength + 1)
     appendFileSync(index, '{"key":"abc","offs')
     const second = new StateCollection(folder)

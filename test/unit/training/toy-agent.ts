@@ -96,7 +96,8 @@ export class ToyAgent implements Agent {
       const dh = run.states.map(() => new Float64Array(H))
       states.push(Float32Array.from(request.positions[b].flatMap((p) => [...at(run.states, p + run.offset)])))
       const cotangent = request.cotangents?.[b]
-      if (cotangent) request.positions[b].forEach((p, k) => dh[p + run.offset].forEach((_, i, d) => (d[i] += cotangent[k * H + i])))
+      if (cotangent)
+        request.positions[b].forEach((p, k) => dh[p + run.offset].forEach((_, i, d) => (d[i] += cotangent[k * H + i])))
       const target = request.targets?.[b]
       const weight = request.lossWeights?.[b] ?? 1
       target?.ids.forEach((id, k) => {
@@ -115,7 +116,8 @@ export class ToyAgent implements Agent {
       const perSegment: Float32Array[] = []
       for (const s of row.segments) {
         const size = s.kind === 'tokens' ? s.ids.length : s.count
-        if (s.kind === 'latents') perSegment.push(Float32Array.from(dx.slice(place, place + size).flatMap((d) => [...d])))
+        if (s.kind === 'latents')
+          perSegment.push(Float32Array.from(dx.slice(place, place + size).flatMap((d) => [...d])))
         place += size
       }
       return perSegment
@@ -180,7 +182,8 @@ export class ToyAgent implements Agent {
       if (s.kind === 'tokens') x.push(...this.embedded(s.ids))
       else {
         if (s.values.length !== s.count * this.hiddenSize) throw new Error('latents of the wrong width')
-        for (let k = 0; k < s.count; k++) x.push(Float64Array.from(s.values.subarray(k * this.hiddenSize, (k + 1) * this.hiddenSize)))
+        for (let k = 0; k < s.count; k++)
+          x.push(Float64Array.from(s.values.subarray(k * this.hiddenSize, (k + 1) * this.hiddenSize)))
       }
     }
     if (x.length === 0) throw new Error('an empty row')
@@ -188,7 +191,9 @@ export class ToyAgent implements Agent {
   }
 
   private embedded(ids: readonly number[]): Float64Array[] {
-    return ids.map((id) => Float64Array.from(this.table.subarray(id * this.hiddenSize, (id + 1) * this.hiddenSize), Math.fround))
+    return ids.map((id) =>
+      Float64Array.from(this.table.subarray(id * this.hiddenSize, (id + 1) * this.hiddenSize), Math.fround),
+    )
   }
 
   private forward(x: readonly Float64Array[]): Float64Array[] {

@@ -11,12 +11,23 @@ export interface ToyTeam extends Team {
   readonly members: (Team['members'][number] & { readonly agent: ToyAgent })[]
 }
 
-export function toyTeam(style: StyleGraph, widths: readonly number[], sessions: LinkSessions, seed = 1, vocabSize = 13): ToyTeam {
+export function toyTeam(
+  style: StyleGraph,
+  widths: readonly number[],
+  sessions: LinkSessions,
+  seed = 1,
+  vocabSize = 13,
+): ToyTeam {
   const generator = new TorchGenerator(seed)
   const members = widths.map((width, i) => {
     const innerGraph = sessions.link({ kind: 'inner', type: 'ln_res_adapter', width })
     const inner = { type: 'ln_res_adapter' as const, parameters: initInnerLink('ln_res_adapter', width, generator) }
-    return { agent: new ToyAgent(width, vocabSize, seed * 100 + i, innerGraph), inner, innerGraph, fingerprint: `toy ${seed} ${i}` }
+    return {
+      agent: new ToyAgent(width, vocabSize, seed * 100 + i, innerGraph),
+      inner,
+      innerGraph,
+      fingerprint: `toy ${seed} ${i}`,
+    }
   })
   const links = style.links.map(({ key, source, target }) => {
     const [inWidth, outWidth] = [widths[source], widths[target]]
@@ -34,17 +45,27 @@ export function toyTeam(style: StyleGraph, widths: readonly number[], sessions: 
 }
 
 /** Random texts, a list per round with a target of its own in each. */
-export function toySamples(style: StyleGraph, count: number, rounds: number, seed = 5, vocabSize = 13): TrainingSample[] {
+export function toySamples(
+  style: StyleGraph,
+  count: number,
+  rounds: number,
+  seed = 5,
+  vocabSize = 13,
+): TrainingSample[] {
   const random = lcg(seed)
-  const ids = (from: number, to: number) => Array.from({ length: from + Math.floor(random() * (to - from + 1)) }, () => Math.floor(random() * vocabSize))
+  const ids = (from: number, to: number) =>
+    Array.from({ length: from + Math.floor(random() * (to - from + 1)) }, () => Math.floor(random() * vocabSize))
   const text = (slots: number): TrainingText => {
     const prompt = Array.from({ length: slots + 1 }, () => ids(2, 5))
     return { prompt, context: prompt, target: ids(2, 7) }
   }
-  const slotsOf = (agent: number, round: number) => style.chain.find((c) => c.agent === agent)?.sources.length ?? (round === 0 ? 0 : 1)
+  const slotsOf = (agent: number, round: number) =>
+    style.chain.find((c) => c.agent === agent)?.sources.length ?? (round === 0 ? 0 : 1)
   return Array.from({ length: count }, (_, id) => ({
     id,
-    rounds: Array.from({ length: rounds }, (_, r) => Array.from({ length: style.agentCount }, (_, a) => text(slotsOf(a, r)))),
+    rounds: Array.from({ length: rounds }, (_, r) =>
+      Array.from({ length: style.agentCount }, (_, a) => text(slotsOf(a, r))),
+    ),
   }))
 }
 

@@ -9,12 +9,21 @@ let place: Workplace
 beforeEach(() => (place = new Workplace()))
 afterEach(() => place.dispose())
 
-type Spec = Exclude<JobSpecInput, { kind: 'evaluate' }>
+type Inner = Extract<JobSpecInput, { kind: 'inner' }>
+type Outer = Extract<JobSpecInput, { kind: 'outer' }>
 
-const shared = { promptPack: demo('prompt-pack.json'), seed: 3, steps: 10, logEvery: 1, saveEvery: 4, keepLast: 20, learningRate: 1e-3 }
+const shared = {
+  promptPack: demo('prompt-pack.json'),
+  seed: 3,
+  steps: 10,
+  logEvery: 1,
+  saveEvery: 4,
+  keepLast: 20,
+  learningRate: 1e-3,
+}
 const rows = (limit: number) => ({ file: demo('train.jsonl'), limit })
 
-const inner = (output: string): Spec => ({
+const inner = (output: string): Inner => ({
   ...shared,
   kind: 'inner',
   role: 'planner',
@@ -27,7 +36,7 @@ const inner = (output: string): Spec => ({
   validation: { data: { file: demo('validation.jsonl'), limit: 3 }, every: 3, latentSteps: 11 },
 })
 
-const outer = (output: string): Spec => ({
+const outer = (output: string): Outer => ({
   ...shared,
   kind: 'outer',
   agents,
@@ -40,10 +49,17 @@ const outer = (output: string): Spec => ({
   latentCap: 4,
   batchSize: 3,
   output,
-  validation: { data: { file: demo('validation.jsonl'), limit: 3 }, every: 3, rounds: 2, latentSteps: 4, maxNewTokens: 12, grader: 'exact' },
+  validation: {
+    data: { file: demo('validation.jsonl'), limit: 3 },
+    every: 3,
+    rounds: 2,
+    latentSteps: 4,
+    maxNewTokens: 12,
+    grader: 'exact',
+  },
 })
 
-const plainOuter = (output: string): Spec => ({
+const plainOuter = (output: string): Outer => ({
   ...shared,
   kind: 'outer',
   mode: 'reference',
@@ -85,7 +101,8 @@ describe('a resumed run has exactly the losses, judgements and links of one that
     expect(judged([first, second])).toEqual(judged([whole]))
 
     // killed after step 10 was reached: what came after the checkpoint of step 4 is made again, and said once
-    for (const step of [5, 6, 8, 9, 10]) rmSync(place.path(`whole/checkpoints/step-${step}`), { recursive: true, force: true })
+    for (const step of [5, 6, 8, 9, 10])
+      rmSync(place.path(`whole/checkpoints/step-${step}`), { recursive: true, force: true })
     const again = await run(spec(place.path('whole')), { resume: true })
     expect(again.of('started')[0].resumedFrom).toBe(4)
     expect(again.losses()).toEqual(whole.losses().slice(4))
@@ -119,9 +136,17 @@ describe('training makes links better', () => {
     const losses = heard.losses().map(([, l]) => l)
     expect(losses.at(-1)!).toBeLessThan(0.6 * losses[0])
     const patient = await run({
-      ...(outer(place.path('patient')) as Extract<Spec, { kind: 'outer' }>),
+      ...outer(place.path('patient')),
       learningRate: 1e-12,
-      validation: { data: { file: demo('validation.jsonl'), limit: 3 }, every: 2, rounds: 1, latentSteps: 4, maxNewTokens: 2, patience: 2, grader: 'exact' },
+      validation: {
+        data: { file: demo('validation.jsonl'), limit: 3 },
+        every: 2,
+        rounds: 1,
+        latentSteps: 4,
+        maxNewTokens: 2,
+        patience: 2,
+        grader: 'exact',
+      },
     })
     // judged at 0; nothing better at 2 and 4
     expect(patient.losses().at(-1)![0]).toBe(4)
@@ -132,7 +157,22 @@ describe('training makes links better', () => {
     for (const states of ['reference', 'shifted', 'self-fed'] as const)
       for (const feedback of ['same', 'self-fed', 'before-answer'] as const) {
         const output = place.path(`${states}-${feedback}`)
-        const heard = await run({ kind: 'outer', promptPack: demo('prompt-pack.json'), agents, data: rows(2), rounds: 2, states, feedback, latentCap: 6, steps: 5, warmupSteps: 0, learningRate: 2e-3, logEvery: 1, saveEvery: 0, output })
+        const heard = await run({
+          kind: 'outer',
+          promptPack: demo('prompt-pack.json'),
+          agents,
+          data: rows(2),
+          rounds: 2,
+          states,
+          feedback,
+          latentCap: 6,
+          steps: 5,
+          warmupSteps: 0,
+          learningRate: 2e-3,
+          logEvery: 1,
+          saveEvery: 0,
+          output,
+        })
         expect(heard.failure).toBe('')
         const losses = heard.losses().map(([, l]) => l)
         expect(Math.min(...losses.slice(2)), `${states}, ${feedback}`).toBeLessThan(losses[0])
@@ -156,7 +196,11 @@ describe('what a run leaves', () => {
       rounds: { from: 1, to: 3 },
       step: 10,
       seed: 3,
-      baseModels: [{ role: 'planner', hiddenSize: 64 }, { role: 'critic', hiddenSize: 96 }, { role: 'solver', hiddenSize: 80 }],
+      baseModels: [
+        { role: 'planner', hiddenSize: 64 },
+        { role: 'critic', hiddenSize: 96 },
+        { role: 'solver', hiddenSize: 80 },
+      ],
       options: { start: 'aligned', latentCap: 4 },
     })
     expect(manifest.metrics.accuracy).toEqual(expect.any(Number))
@@ -188,14 +232,29 @@ describe('bad input is refused before anything is trained', () => {
     }
     const good = { question: 'unat nov', plan: '1 : 9', refined_plan: '1 : 9', answer: 'one' }
     const line = (o: object) => JSON.stringify(o) + '\n'
-    expect(await refused({ ...plainOuter(place.path('a')), data: write('columns.jsonl', line({ question: 'q', plan: 'p' })) })).toMatch(/refined_plan/)
-    expect(await refused({ ...inner(place.path('b')), data: write('columns2.jsonl', line({ problem: 'q' })) })).toMatch(/question/)
-    expect(await refused({ ...plainOuter(place.path('c')), data: write('broken.jsonl', line(good) + '{"question": "x",\n') })).toMatch(/2/)
+    expect(
+      await refused({
+        ...plainOuter(place.path('a')),
+        data: write('columns.jsonl', line({ question: 'q', plan: 'p' })),
+      }),
+    ).toMatch(/refined_plan/)
+    expect(await refused({ ...inner(place.path('b')), data: write('columns2.jsonl', line({ problem: 'q' })) })).toMatch(
+      /question/,
+    )
+    expect(
+      await refused({
+        ...plainOuter(place.path('c')),
+        data: write('broken.jsonl', line(good) + '{"question": "x",\n'),
+      }),
+    ).toMatch(/2/)
     const heard = await run({
       ...plainOuter(place.path('d')),
       steps: 2,
       accumulate: 1,
-      data: write('blank.jsonl', line(good) + line({ ...good, plan: ' ' }) + line({ ...good, answer: null }) + line(good)),
+      data: write(
+        'blank.jsonl',
+        line(good) + line({ ...good, plan: ' ' }) + line({ ...good, answer: null }) + line(good),
+      ),
     })
     expect(heard.last.kind).toBe('finished')
     expect(heard.of('log').map((l) => l.message)).toContainEqual(expect.stringMatching(/^2 of 4 rows are left out/))
@@ -204,12 +263,14 @@ describe('bad input is refused before anything is trained', () => {
   it('links of the wrong width, unknown roles, styles, links and empty ranges', async () => {
     await run({ ...inner(place.path('planner')), steps: 1 })
     const wrong = agents.map((a) => ({ ...a, innerLink: place.path('planner/checkpoints/step-1') }))
-    expect(await refused({ ...plainOuter(place.path('a')), agents: wrong } as JobSpecInput)).toMatch(/64.*96/)
-    expect(await refused({ ...inner(place.path('b')), role: 'reviewer' } as JobSpecInput)).toMatch(/reviewer.*planner, critic, solver/)
-    expect(await refused({ ...plainOuter(place.path('c')), agents: agents.slice(1) } as JobSpecInput)).toMatch(/planner/)
-    expect(await refused({ ...plainOuter(place.path('d')), style: 'spiral' } as JobSpecInput)).toMatch(/spiral/)
-    expect(await refused({ ...plainOuter(place.path('e')), linkTypes: { outer_13: 'outer_adapter' } } as JobSpecInput)).toMatch(/outer_13/)
-    expect(await refused({ ...plainOuter(place.path('f')), rounds: { from: 3, to: 2 } } as JobSpecInput)).toMatch(/3 to 2/)
+    expect(await refused({ ...plainOuter(place.path('a')), agents: wrong })).toMatch(/64.*96/)
+    expect(await refused({ ...inner(place.path('b')), role: 'reviewer' })).toMatch(/reviewer.*planner, critic, solver/)
+    expect(await refused({ ...plainOuter(place.path('c')), agents: agents.slice(1) })).toMatch(/planner/)
+    expect(await refused({ ...plainOuter(place.path('d')), style: 'spiral' })).toMatch(/spiral/)
+    expect(await refused({ ...plainOuter(place.path('e')), linkTypes: { outer_13: 'outer_adapter' } })).toMatch(
+      /outer_13/,
+    )
+    expect(await refused({ ...plainOuter(place.path('f')), rounds: { from: 3, to: 2 } })).toMatch(/3 to 2/)
   })
 
   it('a model folder without weights, and an output folder that is a file', async () => {
@@ -221,7 +282,7 @@ describe('bad input is refused before anything is trained', () => {
   })
 
   it('data of which no row can be used ends instead of going on for ever', async () => {
-    const heard = await run({ ...plainOuter(place.path('a')), mode: 'corrected', maxLength: 5 } as JobSpecInput)
+    const heard = await run({ ...plainOuter(place.path('a')), mode: 'corrected', maxLength: 5 })
     expect(heard.failure).toMatch(/No row of the data could be used/)
     expect(heard.of('log').map((l) => l.message)).toContainEqual(expect.stringMatching(/longer than the limit/))
   })

@@ -8,7 +8,11 @@ const row = (values: Record<string, unknown>): DataRow => ({ number: 1, text: {}
 const flat = { question: 'q', plan: 'p', refined_plan: 'r', answer: 'a' }
 const rounds = [1, 2, 3].map((n) => ({ plan: `p${n}`, refined_plan: `r${n}`, answer: `a${n}` }))
 const tasks = (agent: number, values: Record<string, unknown>, prompts: 'first' | 'all') =>
-  roleTexts(sequential, agent, row(values), 'math', prompts).map(({ round, slotTexts, target }) => [round, ...slotTexts, target])
+  roleTexts(sequential, agent, row(values), 'math', prompts).map(({ round, slotTexts, target }) => [
+    round,
+    ...slotTexts,
+    target,
+  ])
 
 describe('roleTexts', () => {
   it('`first` takes the row’s own columns, once', () => {
@@ -18,21 +22,41 @@ describe('roleTexts', () => {
   })
 
   it('`all` takes every round’s texts; feedback is the answer of the round before', () => {
-    expect(tasks(0, { ...flat, rounds }, 'all')).toEqual([[0, 'p1'], [1, 'a1', 'p2'], [2, 'a2', 'p3']])
-    expect(tasks(1, { ...flat, rounds }, 'all')).toEqual([[0, 'p1', 'r1'], [1, 'p2', 'r2'], [2, 'p3', 'r3']])
-    expect(tasks(2, { ...flat, rounds }, 'all')).toEqual([[0, 'r1', 'a1'], [1, 'r2', 'a2'], [2, 'r3', 'a3']])
+    expect(tasks(0, { ...flat, rounds }, 'all')).toEqual([
+      [0, 'p1'],
+      [1, 'a1', 'p2'],
+      [2, 'a2', 'p3'],
+    ])
+    expect(tasks(1, { ...flat, rounds }, 'all')).toEqual([
+      [0, 'p1', 'r1'],
+      [1, 'p2', 'r2'],
+      [2, 'p3', 'r3'],
+    ])
+    expect(tasks(2, { ...flat, rounds }, 'all')).toEqual([
+      [0, 'r1', 'a1'],
+      [1, 'r2', 'a2'],
+      [2, 'r3', 'a3'],
+    ])
   })
 
   it('`all` without texts of rounds gives the planner its feedback prompt too', () => {
-    expect(tasks(0, flat, 'all')).toEqual([[0, 'p'], [1, 'a', 'p']])
-    expect(tasks(0, { ...flat, feedback: 'f' }, 'all')).toEqual([[0, 'p'], [1, 'f', 'p']])
+    expect(tasks(0, flat, 'all')).toEqual([
+      [0, 'p'],
+      [1, 'a', 'p'],
+    ])
+    expect(tasks(0, { ...flat, feedback: 'f' }, 'all')).toEqual([
+      [0, 'p'],
+      [1, 'f', 'p'],
+    ])
     expect(tasks(1, flat, 'all')).toEqual([[0, 'p', 'r']])
   })
 
   it('takes a task once, and none that lacks a text', () => {
     expect(tasks(2, { ...flat, rounds: [rounds[0], rounds[1], rounds[1]] }, 'all')).toHaveLength(2)
     expect(tasks(1, { ...flat, plan: null }, 'first')).toEqual([])
-    expect(tasks(1, { ...flat, rounds: [rounds[0], { ...rounds[1], refined_plan: ' ' }] }, 'all')).toEqual([[0, 'p1', 'r1']])
+    expect(tasks(1, { ...flat, rounds: [rounds[0], { ...rounds[1], refined_plan: ' ' }] }, 'all')).toEqual([
+      [0, 'p1', 'r1'],
+    ])
   })
 })
 
@@ -57,11 +81,39 @@ describe('trainingText', () => {
   })
 
   it('cuts the finished conversation where the target begins, slots not counted', () => {
-    expect(trainingText(stage([[1, 2], [3, 4]], [[1, 2], [3, 4, 5, 6]], 4))).toEqual({ prompt: [[1, 2], [3, 4]], context: [[1, 2], [3, 4]], target: [5, 6] })
+    expect(
+      trainingText(
+        stage(
+          [
+            [1, 2],
+            [3, 4],
+          ],
+          [
+            [1, 2],
+            [3, 4, 5, 6],
+          ],
+          4,
+        ),
+      ),
+    ).toEqual({
+      prompt: [
+        [1, 2],
+        [3, 4],
+      ],
+      context: [
+        [1, 2],
+        [3, 4],
+      ],
+      target: [5, 6],
+    })
   })
 
   it('keeps the prompt as inference has it where the template writes a finished turn differently', () => {
     // the prompt ends in an opened thought (9) that a finished turn drops
-    expect(trainingText(stage([[1], [3, 9]], [[1], [3, 5, 6]], 2))).toEqual({ prompt: [[1], [3, 9]], context: [[1], [3]], target: [5, 6] })
+    expect(trainingText(stage([[1], [3, 9]], [[1], [3, 5, 6]], 2))).toEqual({
+      prompt: [[1], [3, 9]],
+      context: [[1], [3]],
+      target: [5, 6],
+    })
   })
 })

@@ -28,7 +28,11 @@ const relative = (a: number[], b: number[]) => {
 }
 
 /** Total loss of the step as `unroll` differentiates it. */
-async function totalLoss(team: ReturnType<typeof toyTeam>, samples: ReturnType<typeof toySamples>, options: UnrollOptions): Promise<number> {
+async function totalLoss(
+  team: ReturnType<typeof toyTeam>,
+  samples: ReturnType<typeof toySamples>,
+  options: UnrollOptions,
+): Promise<number> {
   const { losses } = await unroll(team, samples, options, null)
   return losses.reduce((s, l) => s + l.loss, 0) / options.divisor
 }
@@ -41,7 +45,11 @@ describe('gradient of every link against finite differences of the whole unrolle
     ['sequential shifted, all rounds', sequential, { earlierWeight: 0.3 }],
     ['sequential shifted, feedback before the answer', sequential, { feedback: 'before-answer', earlierWeight: 0.3 }],
     ['sequential, one self-fed step', sequential, { states: 'self-fed', latentSteps: 1 }],
-    ['sequential shifted, self-fed feedback, all rounds', sequential, { feedback: 'self-fed', latentSteps: 1, earlierWeight: 0.3 }],
+    [
+      'sequential shifted, self-fed feedback, all rounds',
+      sequential,
+      { feedback: 'self-fed', latentSteps: 1, earlierWeight: 0.3 },
+    ],
     ['mixture shifted', mixtureGraph, { rounds: 2 }],
     ['ring reference', ringGraph, { states: 'reference', rounds: 4 }],
   ]
@@ -57,7 +65,8 @@ describe('gradient of every link against finite differences of the whole unrolle
       const norm = Math.sqrt(Object.values(total).reduce((n, g) => n + g.reduce((m, x) => m + x * x, 0), 0))
       const start = Object.fromEntries(Object.entries(link.parameters).map(([name, v]) => [name, v.slice()]))
       const lossAt = async (h: number) => {
-        for (const [name, v] of Object.entries(link.parameters)) v.forEach((_, i) => (v[i] = start[name][i] + (h * total[name][i]) / norm))
+        for (const [name, v] of Object.entries(link.parameters))
+          v.forEach((_, i) => (v[i] = start[name][i] + (h * total[name][i]) / norm))
         return totalLoss(team, samples, options)
       }
       const slope = async (h: number) => ((await lossAt(h)) - (await lossAt(-h))) / (2 * h)
@@ -85,7 +94,8 @@ describe('what a step leaves out and saves', () => {
   it('gives each row what it gives alone, with and without encoded prefixes', async () => {
     const team = toyTeam(sequential, widths(sequential), sessions)
     const samples = toySamples(sequential, 3, 3)
-    const flat = (r: Awaited<ReturnType<typeof unroll>>) => [...r.gradients.entries()].sort().flatMap(([, g]) => Object.values(g.total).flatMap((v) => [...v]))
+    const flat = (r: Awaited<ReturnType<typeof unroll>>) =>
+      [...r.gradients.entries()].sort().flatMap(([, g]) => Object.values(g.total).flatMap((v) => [...v]))
     const together = await unroll(team, samples, base, null)
     const sum = flat(together).map(() => 0)
     for (const s of samples) {
@@ -114,7 +124,9 @@ describe('what a step leaves out and saves', () => {
     const team = toyTeam(sequential, widths(sequential), sessions)
     const long = toySamples(sequential, 1, 3).map((s) => ({
       ...s,
-      rounds: s.rounds.map((r) => r.map((t, a) => (a === 1 ? { ...t, target: Array.from({ length: 500 }, (_, i) => i % 13) } : t))),
+      rounds: s.rounds.map((r) =>
+        r.map((t, a) => (a === 1 ? { ...t, target: Array.from({ length: 500 }, (_, i) => i % 13) } : t)),
+      ),
     }))
     await unroll(team, long, { ...base, states: 'reference' }, null)
     // three rounds of one forward and one reverse pass over fewer than 30 positions each
@@ -127,7 +139,16 @@ describe('what a step leaves out and saves', () => {
     const team = toyTeam(sequential, widths(sequential), sessions)
     const [a, b, c] = toySamples(sequential, 3, 3)
     const empty = { ...b, rounds: b.rounds.map((r) => r.map((t, i) => (i === 1 ? { ...t, target: [] } : t))) }
-    const big = { ...c, rounds: c.rounds.map((r) => r.map((t) => ({ ...t, prompt: t.prompt.map((p) => [...p, ...p, ...p, ...p]), context: t.context.map((p) => [...p, ...p, ...p, ...p]) }))) }
+    const big = {
+      ...c,
+      rounds: c.rounds.map((r) =>
+        r.map((t) => ({
+          ...t,
+          prompt: t.prompt.map((p) => [...p, ...p, ...p, ...p]),
+          context: t.context.map((p) => [...p, ...p, ...p, ...p]),
+        })),
+      ),
+    }
     const mixed = await unroll(team, [empty, a, big], { ...base, maxLength: 30 }, null)
     expect(mixed.skipped).toEqual([
       { sample: 0, cause: 'empty text' },
