@@ -9,13 +9,13 @@
  *        ├─ PREFIX: the caches
  *        └─ ROLLOUT / GENERATE: a loop whose cache stays where it is computed
  *
- * B rows, T places each (padded on the right), P places of cached past, S = P + T, K places asked for, C targets,
- * M latent vectors, H hidden size, V vocabulary.
+ * B rows, T places each (padded on the right), P places of cached past, S = P + T, K places asked for (the targets' for a
+ * loss, each row's last for rollout and text), C targets, M latent vectors, H hidden size, V vocabulary.
  */
 import { decoderBlocks, embedTokens, embeddingMatrix, finalNorm, headMatrix, type Pass } from '../models/decoder'
 import { inverseFrequencies, type DecoderConfig } from '../models/config'
 import type { ComputeType, WeightSource } from '../models/weights'
-import { MASKED, maskedAttention, promptAttention, stepAttention, type HeadLayout } from '../nn/attention'
+import { MASKED, maskedAttention, promptAttention, stepAttention, stepCache, type HeadLayout } from '../nn/attention'
 import { innerLink } from '../nn/link-layers'
 import { innerParameterShapes, type InnerLinkType } from '../nn/link-types'
 import { headCrossEntropy } from '../nn/losses'
@@ -216,9 +216,9 @@ function differentiate(g: Graph, s: Shared): Value[] {
     c,
     s.weights,
     s.x,
+    op.concat(g, [inputs.places, inputs.targetPlaces], 0),
   )
-  const states = finalNorm(g, c, s.weights, op.gather(g, x, inputs.places))
-  const hidden = finalNorm(g, c, s.weights, op.gather(g, x, inputs.targetPlaces))
+  const [states, hidden] = op.split(g, finalNorm(g, c, s.weights, x), ['K', 'C'], 0)
   const losses = headCrossEntropy(g, hidden, headMatrix(c, s.weights), inputs.targetIds)
   const [dx] = gradients(
     g,
@@ -262,19 +262,19 @@ function forward(g: Graph, s: Shared): Value[] {
           op.squeeze(g, hasPast, [0]),
           (b) => runWithPast(b, s),
           (b) => runPrompt(b, s),
-          [['B*T', c.hiddenSize], ...new Array<Shape>(2 * c.layers).fill(cacheShape)],
+          [['K', c.hiddenSize], ...new Array<Shape>(2 * c.layers).fill(cacheShape)],
         )
       : runWithPast(g, s)
   const caches = Array.from({ length: c.layers }, (_, i) => ({ k: flat[2 * i], v: flat[2 * i + 1] }))
-  const normedAt = (b: Graph, places: Value) => finalNorm(b, c, s.weights, op.gather(b, x, places))
+  const normed = (b: Graph) => finalNorm(b, c, s.weights, x)
   const head = () => headMatrix(c, s.weights)
 
   return choose(g, s, [
-    [task.states, (b) => ({ states: normedAt(b, inputs.places) })],
-    [task.logits, (b) => ({ logits: logitsOf(b, normedAt(b, inputs.places), head()) })],
-    [task.loss, (b) => ({ losses: headCrossEntropy(b, normedAt(b, inputs.targetPlaces), head(), inputs.targetIds) })],
+    [task.states, (b) => ({ states: normed(b) })],
+    [task.logits, (b) => ({ logits: logitsOf(b, normed(b), head()) })],
+    [task.loss, (b) => ({ losses: headCrossEntropy(b, { ...normed(b), shape: ['C', c.hiddenSize] }, head(), inputs.targetIds) })],
     [task.prefix, (b) => ({ cache: joinCaches(b, caches) })],
-    [task.rollout, (b) => autoregress(b, s, x, caches)],
+    [task.rollout, (b) => autoregress(b, s, { ...normed(b), shape: ['B', c.hiddenSize] }, caches)],
   ])
 }
 
@@ -316,6 +316,7 @@ function runPrompt(g: Graph, s: Shared): Value[] {
     c,
     s.weights,
     s.x,
+    s.inputs.places,
   )
   return [x, ...caches]
 }
@@ -336,6 +337,7 @@ function runWithPast(g: Graph, s: Shared): Value[] {
     c,
     s.weights,
     s.x,
+    s.inputs.places,
   )
   return [x, ...caches]
 }
@@ -350,21 +352,19 @@ function joinCaches(g: Graph, caches: readonly Cache[]): Value {
  * From the state at each row's last place: choose what to feed (the inner link of the state, or the embedding of the
  * next token), run one place, repeat. The cache of the rows stays outside the loop; only what it adds is carried.
  */
-function autoregress(g: Graph, s: Shared, x: Value, caches: readonly Cache[]): Made {
+function autoregress(g: Graph, s: Shared, state: Value, caches: readonly Cache[]): Made {
   const { config: c, inputs } = s
   const h = c.hiddenSize
   const rolling = op.equal(g, inputs.task, g.ints([task.rollout], []))
-  const rowStarts = op.mul(g, op.range(g, 'B'), g.dim('T'))
-  const lastPlaces = op.addScalarInt(g, op.add(g, rowStarts, inputs.lengths), -1)
-  const state = finalNorm(g, c, s.weights, op.gather(g, x, lastPlaces))
   const nextPosition = op.add(g, inputs.pastLengths, inputs.lengths)
-  const keyRow = op.unsqueeze(g, s.keyPositions, [1, 2])
+  const keyRow = op.unsqueeze(g, s.keyPositions, [1, 2, 3])
   const seen = op.where(g, op.less(g, keyRow, g.ints([1 << 30], [])), g.floats([0], []), g.floats([MASKED], []))
 
   const none = op.cast(g, op.zeros(g, 'float32', ['B']), 'bool')
   const first = advance(g, s, rolling, state, g.ints([0], []), none)
-  const grownShape: Shape = ['B', c.kvHeads, 't', c.headDim]
-  const empty = op.zeros(g, 'float32', ['B', c.kvHeads, 0, c.headDim])
+  const grownShape: Shape = ['B', c.kvHeads, 1, 't', c.headDim]
+  const empty = op.zeros(g, 'float32', ['B', c.kvHeads, 1, 0, c.headDim])
+  const fixed = caches.map(({ k, v }) => ({ k: stepCache(g, k), v: stepCache(g, v) }))
   const { states, stacked } = op.loop(
     g,
     op.addScalarInt(g, inputs.steps, -1),
@@ -393,7 +393,7 @@ function autoregress(g: Graph, s: Shared, x: Value, caches: readonly Cache[]): M
               q,
               k,
               v,
-              caches[i],
+              fixed[i],
               { k: grown[2 * i], v: grown[2 * i + 1] },
               fixedMasks.get(c.windows[i])!,
               grownMasks.get(c.windows[i]) ?? null,
@@ -429,8 +429,10 @@ function autoregress(g: Graph, s: Shared, x: Value, caches: readonly Cache[]): M
     (b) => [op.zeros(b, 'float32', [2 * c.layers, 0, c.kvHeads, 0, c.headDim])],
     (b) => {
       const joined = caches.map(({ k, v }, i) => {
-        const along = (fixed: Value, own: Value) =>
-          b.node('Concat', [fixed, own], [{ dtype: 'float32', shape: ['B', c.kvHeads, 's', c.headDim] }], { axis: { kind: 'int', value: 2 } })[0]
+        const along = (before: Value, own: Value) =>
+          b.node('Concat', [before, op.squeeze(b, own, [2])], [{ dtype: 'float32', shape: ['B', c.kvHeads, 's', c.headDim] }], {
+            axis: { kind: 'int', value: 2 },
+          })[0]
         return { k: along(k, grown[2 * i]), v: along(v, grown[2 * i + 1]) }
       })
       return [joinCaches(b, joined)]
@@ -445,7 +447,7 @@ function autoregress(g: Graph, s: Shared, x: Value, caches: readonly Cache[]): M
   }
 }
 
-/** Masks of the fixed cache [B, 1, 1, S] and, with a window, of the grown one [1, 1, 1, t+1], by window size. */
+/** Masks of the fixed cache [B, 1, 1, 1, S] and, with a window, of the grown one [B, 1, 1, 1, t+1], by window size. */
 function stepMasks(
   g: Graph,
   s: Shared,
@@ -462,11 +464,11 @@ function stepMasks(
       fixed.set(0, seen)
       continue
     }
-    fixed.set(window, additiveMask(g, op.unsqueeze(g, position, [1, 2, 3]), keyRow, window))
+    fixed.set(window, additiveMask(g, op.unsqueeze(g, position, [1, 2, 3, 4]), keyRow, window))
     const count = op.reshape(g, op.addScalarInt(g, iteration, 1), [1])
     g.bindDim('t+1', count)
     const own = op.add(g, op.unsqueeze(g, nextPosition, [1]), op.unsqueeze(g, op.range(g, 't+1'), [0]))
-    grown.set(window, additiveMask(g, op.unsqueeze(g, position, [1, 2, 3]), op.unsqueeze(g, own, [1, 2]), window))
+    grown.set(window, additiveMask(g, op.unsqueeze(g, position, [1, 2, 3, 4]), op.unsqueeze(g, own, [1, 2, 3]), window))
   }
   return [fixed, grown]
 }

@@ -183,7 +183,10 @@ export class OnnxAgent implements Agent {
       task.loss,
       rows,
       ['losses'],
-      (batch, layout) => layout.targets(batch.map((i) => targets[i])),
+      (batch, layout) => {
+        const of = layout.targets(batch.map((i) => targets[i]))
+        return { ...of, places: of.target_places }
+      },
       (batch, results) => meanLosses(results.losses.data as Float32Array, batch, targets, out),
     )
     return out
@@ -233,7 +236,7 @@ export class OnnxAgent implements Agent {
       task.rollout,
       rows,
       ['rollout_states', 'rollout_fed'],
-      () => ({ steps: scalar(steps) }),
+      (_, layout) => ({ steps: scalar(steps), places: layout.lastPlaces }),
       (batch, results) => {
         // [L, B, H] -> per row [L, H]
         const pick = (data: Float32Array, b: number) => {
@@ -267,8 +270,9 @@ export class OnnxAgent implements Agent {
         task.generate,
         active.map((a) => a.row),
         ['tokens', 'cache'],
-        (batch) => ({
+        (batch, layout) => ({
           steps: scalar(steps),
+          places: layout.lastPlaces,
           uniforms: { data: interleave(batch.map((k) => draws[k]), steps), shape: [steps, batch.length, 1] },
           stop_ids: { data: bigints(options.stopIds), shape: [options.stopIds.length] },
           sample: { data: Uint8Array.of(options.sample ? 1 : 0), shape: [] },
@@ -308,6 +312,8 @@ interface BatchLayout {
   readonly feeds: Feeds
   readonly lengths: readonly number[]
   readonly past: { readonly lengths: readonly number[]; readonly places: number }
+  /** Each row's last place. */
+  readonly lastPlaces: ArrayInput
   places(positions: readonly (readonly number[])[]): ArrayInput
   targets(targets: NonNullable<VjpRequest['targets']>, weights?: readonly number[]): Feeds
 }
@@ -355,6 +361,7 @@ function layOut(rows: readonly Row[], config: DecoderConfig): BatchLayout {
       past: { data: past.data, shape: [2 * config.layers, rows.length, config.kvHeads, past.places, config.headDim] },
       past_lengths: places1d(past.lengths),
     },
+    lastPlaces: places1d(lengths.map((n, b) => b * time + n - 1)),
     places: (positions) => places1d(flat(positions)),
     targets: (targets, weights) => ({
       target_places: places1d(flat(targets.map((t) => t.positions))),
@@ -409,6 +416,10 @@ function parameter(link: InnerLinkState, name: string): Float32Array {
 
 /** Consecutive stretches of `data`, one per row of the batch, into `out` at the row's own index. */
 function cut(data: Float32Array, batch: readonly number[], size: (i: number) => number, out: Float32Array[]): void {
+  if (batch.length === 1) {
+    out[batch[0]] = data
+    return
+  }
   let at = 0
   for (const i of batch) {
     out[i] = data.slice(at, at + size(i))

@@ -46,34 +46,41 @@ export function finalNorm(g: Graph, config: DecoderConfig, weights: WeightSource
   return rmsNorm(g, x, weights.vector('model.norm.weight', config.hiddenSize), config.normEpsilon)
 }
 
-/** All blocks: x [N, H] -> [N, H] before the final norm. */
-export function decoderBlocks(pass: Pass, config: DecoderConfig, weights: WeightSource, x: Value): Value {
+/**
+ * All blocks: x [N, H] -> [N, H] before the final norm; with `places` (int64 [K]) only those rows, [K, H]: what the last
+ * block does after its attention is done for them alone.
+ */
+export function decoderBlocks(pass: Pass, config: DecoderConfig, weights: WeightSource, x: Value, places: Value | null = null): Value {
   let state = x
   for (let i = 0; i < config.layers; i++) {
-    const block = (inputs: readonly Value[]) => [decoderBlock(pass, config, weights, i, inputs[0])]
+    const wanted = i === config.layers - 1 ? places : null
+    const block = (inputs: readonly Value[]) => [decoderBlock(pass, config, weights, i, inputs[0], wanted)]
     state = (pass.checkpointBlocks ? checkpoint(pass.g, [state], block) : block([state]))[0]
   }
   return state
 }
 
-function decoderBlock(pass: Pass, c: DecoderConfig, w: WeightSource, i: number, x: Value): Value {
+function decoderBlock(pass: Pass, c: DecoderConfig, w: WeightSource, i: number, x: Value, places: Value | null): Value {
   const g = pass.g
   const norm = (name: string, v: Value) => rmsNorm(g, v, w.vector(layerName(i, name), c.hiddenSize), c.normEpsilon)
-  const attended = op.add(g, x, attention(pass, c, w, i, norm('input_layernorm.weight', x)))
-  return op.add(g, attended, mlp(g, c, w, i, norm('post_attention_layernorm.weight', attended)))
+  const rows = (v: Value) => (places ? op.gather(g, v, places) : v)
+  const mixed = rows(attention(pass, c, w, i, norm('input_layernorm.weight', x)))
+  const attended = op.add(g, rows(x), project(pass, w, layerName(i, 'self_attn.o_proj'), c.hiddenSize, c.outputBias, mixed))
+  return op.add(g, attended, mlp(pass, c, w, i, norm('post_attention_layernorm.weight', attended)))
 }
 
+/** x [N, in] -> [N, out] by the weights of that name. */
+function project(pass: Pass, w: WeightSource, name: string, out: number, bias: boolean, x: Value): Value {
+  const weight = w.matrix(`${name}.weight`, out, x.shape[1] as number)
+  return linear(pass.g, x, weight, bias ? w.vector(`${name}.bias`, out) : null)
+}
+
+/** Heads' mixtures before the output projection, [N, heads*d]. */
 function attention(pass: Pass, c: DecoderConfig, w: WeightSource, i: number, x: Value): Value {
   const g = pass.g
   const width = c.heads * c.headDim
   const kvWidth = c.kvHeads * c.headDim
-  const project = (name: string, out: number, inn: number, bias: boolean, v: Value) =>
-    linear(
-      g,
-      v,
-      w.matrix(layerName(i, `self_attn.${name}.weight`), out, inn),
-      bias ? w.vector(layerName(i, `self_attn.${name}.bias`), out) : null,
-    )
+  const part = (name: string, out: number) => project(pass, w, layerName(i, `self_attn.${name}`), out, c.qkvBias, x)
   const places = (v: Value, size: number) => op.reshape(g, v, [pass.batch, pass.time, size])
   const headNorm = (name: string, v: Value, heads: number) => {
     if (!c.qkNorm) return places(v, heads * c.headDim)
@@ -81,17 +88,15 @@ function attention(pass: Pass, c: DecoderConfig, w: WeightSource, i: number, x: 
     const weight = w.vector(layerName(i, `self_attn.${name}.weight`), c.headDim)
     return places(rmsNorm(g, op.reshape(g, v, [rows, c.headDim]), weight, c.normEpsilon), heads * c.headDim)
   }
-  const q = headNorm('q_norm', project('q_proj', width, c.hiddenSize, c.qkvBias, x), c.heads)
-  const k = headNorm('k_norm', project('k_proj', kvWidth, c.hiddenSize, c.qkvBias, x), c.kvHeads)
-  const v = places(project('v_proj', kvWidth, c.hiddenSize, c.qkvBias, x), kvWidth)
+  const q = headNorm('q_norm', part('q_proj', width), c.heads)
+  const k = headNorm('k_norm', part('k_proj', kvWidth), c.kvHeads)
+  const v = places(part('v_proj', kvWidth), kvWidth)
   const mixed = pass.attend(i, rotary(g, q, pass.rope, c.heads), rotary(g, k, pass.rope, c.kvHeads), v)
-  return project('o_proj', c.hiddenSize, width, c.outputBias, op.reshape(g, mixed, [dimProduct(pass.batch, pass.time), width]))
+  return op.reshape(g, mixed, [dimProduct(pass.batch, pass.time), width])
 }
 
-function mlp(g: Graph, c: DecoderConfig, w: WeightSource, i: number, x: Value): Value {
-  const project = (name: string, out: number, inn: number, v: Value) =>
-    linear(g, v, w.matrix(layerName(i, `mlp.${name}.weight`), out, inn), c.mlpBias ? w.vector(layerName(i, `mlp.${name}.bias`), out) : null)
-  const gate = project('gate_proj', c.intermediateSize, c.hiddenSize, x)
-  const up = project('up_proj', c.intermediateSize, c.hiddenSize, x)
-  return project('down_proj', c.hiddenSize, c.intermediateSize, gatedSilu(g, gate, up))
+function mlp(pass: Pass, c: DecoderConfig, w: WeightSource, i: number, x: Value): Value {
+  const part = (name: string, out: number, v: Value) => project(pass, w, layerName(i, `mlp.${name}`), out, c.mlpBias, v)
+  const gated = gatedSilu(pass.g, part('gate_proj', c.intermediateSize, x), part('up_proj', c.intermediateSize, x))
+  return part('down_proj', c.hiddenSize, gated)
 }

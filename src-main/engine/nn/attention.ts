@@ -144,10 +144,15 @@ export function promptAttention(
   return { output: op.cast(g, output, q.dtype), keys: op.cast(g, keys, q.dtype), values: op.cast(g, values, q.dtype) }
 }
 
+/** A cache as `stepAttention` takes it: [B, kvHeads, 1, S, d], so that one product serves one query row. */
+export function stepCache(g: Graph, cache: Value): Value {
+  return op.unsqueeze(g, cache, [2])
+}
+
 /**
- * One new place per row inside a loop: `fixed` caches [B, kvHeads, S, d] stay where they are, `grown` ones take the new
- * key and value at their end. mask [B, 1, 1, S] covers the fixed part; grownMask [.., 1, t+1] the grown one where a window
- * needs it. Result [B, 1, heads*d] and the grown caches.
+ * One new place per row inside a loop: `fixed` caches [B, kvHeads, 1, S, d] stay where they are, `grown` ones of the same
+ * layout take the new key and value at their end. mask [B, 1, 1, 1, S] covers the fixed part; grownMask [B, 1, 1, 1, t+1]
+ * the grown one where a window needs it. Result [B, 1, heads*d] and the grown caches.
  */
 export function stepAttention(
   g: Graph,
@@ -162,15 +167,15 @@ export function stepAttention(
 ): { output: Value; keys: Value; values: Value } {
   const [batch] = q.shape
   const group = h.heads / h.kvHeads
-  const place = (x: Value) => op.reshape(g, x, [batch, h.kvHeads, 1, h.headDim])
-  const keys = op.concat(g, [grown.k, place(k)], 2)
-  const values = op.concat(g, [grown.v, place(v)], 2)
-  const queries = op.reshape(g, q, [batch, h.kvHeads, group, h.headDim])
+  const place = (x: Value) => op.reshape(g, x, [batch, h.kvHeads, 1, 1, h.headDim])
+  const keys = op.concat(g, [grown.k, place(k)], 3)
+  const values = op.concat(g, [grown.v, place(v)], 3)
+  // one row per product: the runtime's one-row kernel reads the cache in place
+  const queries = op.reshape(g, q, [batch, h.kvHeads, group, 1, h.headDim])
   const before = op.add(g, op.fusedMatmul(g, queries, fixed.k, { transB: true, alpha: h.scale }), mask)
   const own = op.fusedMatmul(g, queries, keys, { transB: true, alpha: h.scale })
-  const scores = op.concat(g, [before, grownMask ? op.add(g, own, grownMask) : own], 3)
-  const [p, r] = op.split(g, op.softmax(g, scores), [fixed.k.shape[2], keys.shape[2]], 3)
+  const scores = op.concat(g, [before, grownMask ? op.add(g, own, grownMask) : own], 4)
+  const [p, r] = op.split(g, op.softmax(g, scores), [fixed.k.shape[3], keys.shape[3]], 4)
   const mixed = op.add(g, op.matmul(g, p, fixed.v), op.matmul(g, r, values))
   return { output: op.reshape(g, mixed, [batch, 1, h.heads * h.headDim]), keys, values }
 }
-

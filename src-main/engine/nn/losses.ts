@@ -31,7 +31,7 @@ function scaledSoftmaxError(g: Graph, logProbabilities: Value, column: Value, fa
 }
 
 /** Rows of a chunk: logits of so many places are in memory at once. */
-const CHUNK = 128
+const CHUNK = 256
 
 /**
  * Cross-entropy through a frozen output head: hidden [C, H], head [V, H], ids int64 [C] -> [C]. Works in chunks of rows;

@@ -231,6 +231,12 @@ export class Graph {
     return values.reduce((a, b) => this.plain(op, [a, b], 'int64', [1]))
   }
 
+  /** Makes the value an output of a nested graph: itself where this graph computes it, else a copy. */
+  result(value: Value): void {
+    const own = this.nodes.some((n) => n.outputs.includes(value)) && !this.outputs.includes(value)
+    this.output(value, own ? value.name : this.freshName('result'))
+  }
+
   /** A node that differentiation never sees (shape arithmetic). */
   private plain(op: string, inputs: readonly Value[], dtype: DType, shape: Shape): Value {
     const made = this.value(op, dtype, shape)

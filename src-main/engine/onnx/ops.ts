@@ -383,7 +383,7 @@ export function ifElse(
 ): Value[] {
   const build = (label: string, make: (inner: Graph) => readonly Value[]) => {
     const inner = g.subgraph(label)
-    for (const v of make(inner)) inner.output(v, inner.freshName('branch'))
+    for (const v of make(inner)) inner.result(v)
     return inner
   }
   const a = build('then', thenBranch)
@@ -428,12 +428,12 @@ export function loop(
   inner.input('condition', 'bool', [])
   const carried = states.map((s) => inner.input('carried', s.value.dtype, s.shape ?? s.value.shape))
   const out = body(inner, iteration, carried)
-  inner.output(out.condition, inner.freshName('next'))
+  inner.result(out.condition)
   out.states.forEach((v, i) => {
     need(v.dtype === carried[i].dtype, 'Loop', `carried value ${i} changes its dtype`, [carried[i], v])
-    inner.output(v, inner.freshName('next'))
+    inner.result(v)
   })
-  out.stacked.forEach((v) => inner.output(v, inner.freshName('stacked')))
+  out.stacked.forEach((v) => inner.result(v))
   const results = g.node(
     'Loop',
     [trips, condition, ...states.map((s) => s.value)],

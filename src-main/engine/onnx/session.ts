@@ -52,7 +52,7 @@ export class EngineSession {
           ...(folder ? { model_external_initializers_file_folder_path: folder } : {}),
         },
         // common subexpressions include what checkpointing recomputes on purpose
-        optimization: { disable_specified_optimizers: 'EliminateCommonSubexpression' },
+        optimization: { disable_specified_optimizers: 'CommonSubexpressionElimination' },
       },
     } as InferenceSession.SessionOptions)
     return new EngineSession(session, graph.label, (performance.now() - started) / 1000)

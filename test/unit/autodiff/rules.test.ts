@@ -120,7 +120,7 @@ const cases: RuleCase[] = [
   { name: 'CrossEntropy', operands: [{ shape: [3, 5] }, { shape: [3], ints: [4, 0, 2] }], build: (g, [x, i]) => crossEntropy(g, x, i) },
   {
     name: 'HeadCrossEntropy',
-    operands: [{ shape: [300, 4] }, { shape: [7, 4], fixed: Array.from({ length: 28 }, (_, i) => Math.sin(i)) }, { shape: [300], ints: Array.from({ length: 300 }, (_, i) => i % 7) }],
+    operands: [{ shape: [600, 4] }, { shape: [7, 4], fixed: Array.from({ length: 28 }, (_, i) => Math.sin(i)) }, { shape: [600], ints: Array.from({ length: 600 }, (_, i) => i % 7) }],
     build: (g, [x, w, i]) => headCrossEntropy(g, x, w, i),
   },
   { name: 'CosineDistance', operands: [grid, { shape: [3, 4], fixed: Array.from({ length: 12 }, (_, i) => Math.cos(i)) }], build: (g, [x, t]) => cosineDistance(g, x, t) },
