@@ -50,7 +50,12 @@ interface Slot {
 }
 
 /** The last agent's rows, each ending where its text begins. They may use `prefixes`, which the caller disposes when done. */
-export async function think(team: Team, questions: readonly QuestionPrompts[], options: ThinkOptions, prefixes: PrefixPool): Promise<Row[]> {
+export async function think(
+  team: Team,
+  questions: readonly QuestionPrompts[],
+  options: ThinkOptions,
+  prefixes: PrefixPool,
+): Promise<Row[]> {
   const { style } = team
   let feedback = new Map<number, Slot>()
   for (let round = 0; ; round++) {
@@ -97,10 +102,19 @@ export async function think(team: Team, questions: readonly QuestionPrompts[], o
   async function rollOut(agent: number, round: number, slots: readonly Slot[]): Promise<Thought> {
     const member = team.members[agent]
     if (options.latentSteps === 0) {
-      report(agent, round, slots, questions.map(() => new Float32Array(0)))
+      report(
+        agent,
+        round,
+        slots,
+        questions.map(() => new Float32Array(0)),
+      )
       return { agent, image: new Float32Array(0) }
     }
-    const { states, fed } = await member.agent.rollout(await rows(agent, round, slots), member.inner, options.latentSteps)
+    const { states, fed } = await member.agent.rollout(
+      await rows(agent, round, slots),
+      member.inner,
+      options.latentSteps,
+    )
     report(agent, round, slots, states)
     return { agent, image: concatRows(fed) }
   }
@@ -108,7 +122,11 @@ export async function think(team: Team, questions: readonly QuestionPrompts[], o
   async function cross(from: Thought, to: number): Promise<Slot> {
     const link = teamLink(team, from.agent, to)
     const values = await link.graph.forward(link.parameters, from.image)
-    const parts = splitRows(values, questions.map(() => options.latentSteps), team.members[to].agent.hiddenSize)
+    const parts = splitRows(
+      values,
+      questions.map(() => options.latentSteps),
+      team.members[to].agent.hiddenSize,
+    )
     return { link: link.key, from: from.agent, fills: parts.map((v) => ({ values: v, count: options.latentSteps })) }
   }
 

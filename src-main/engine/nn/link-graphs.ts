@@ -52,7 +52,12 @@ export interface LinkGraph {
   /** The input's gradient alone, for a frozen link. */
   backInput(parameters: LinkParameters, x: Float32Array, cotangent: Float32Array): Promise<Float32Array>
   /** Loss of link(x) against targets [n, out], n >= 1, and its gradient to the parameters. */
-  loss(parameters: LinkParameters, x: Float32Array, target: Float32Array, weights: { cosine: number; mse: number }): Promise<LinkLoss>
+  loss(
+    parameters: LinkParameters,
+    x: Float32Array,
+    target: Float32Array,
+    weights: { cosine: number; mse: number },
+  ): Promise<LinkLoss>
 }
 
 /** The parameters of a link, in state-dict order. */
@@ -96,7 +101,14 @@ export function linkGraph(shape: LinkShape, part: Part): Graph {
       const mse = op.reduceMean(g, op.mul(g, difference, difference), [0, 1], false)
       g.output(cosine, 'cosine')
       g.output(mse, 'mse')
-      emit([[cosine, g.input('cosineWeight', 'float32', [])], [mse, g.input('mseWeight', 'float32', [])]], all, gradientNames)
+      emit(
+        [
+          [cosine, g.input('cosineWeight', 'float32', [])],
+          [mse, g.input('mseWeight', 'float32', [])],
+        ],
+        all,
+        gradientNames,
+      )
       break
     }
     default:
@@ -138,7 +150,8 @@ export class LinkSessions {
 
   private session(key: string, graph: () => Graph): Promise<EngineSession> {
     let session = this.sessions.get(key)
-    if (!session) this.sessions.set(key, (session = EngineSession.open(graph(), { device: 'cpu', threads: this.options.threads })))
+    if (!session)
+      this.sessions.set(key, (session = EngineSession.open(graph(), { device: 'cpu', threads: this.options.threads })))
     return session
   }
 }
@@ -158,12 +171,16 @@ class SessionLink implements LinkGraph {
   }
 
   async vjp(parameters: LinkParameters, x: Float32Array, cotangent: Float32Array): Promise<LinkVjp> {
-    const out = await (await this.session('vjp')).run({ ...this.feeds(parameters, x), cotangent: rows(cotangent, this.outWidth) })
+    const out = await (
+      await this.session('vjp')
+    ).run({ ...this.feeds(parameters, x), cotangent: rows(cotangent, this.outWidth) })
     return { inputGradient: out.dx.data as Float32Array, gradients: this.collect(out) }
   }
 
   async backInput(parameters: LinkParameters, x: Float32Array, cotangent: Float32Array): Promise<Float32Array> {
-    const out = await (await this.session('input')).run({ ...this.feeds(parameters, x), cotangent: rows(cotangent, this.outWidth) })
+    const out = await (
+      await this.session('input')
+    ).run({ ...this.feeds(parameters, x), cotangent: rows(cotangent, this.outWidth) })
     return out.dx.data as Float32Array
   }
 
@@ -173,7 +190,9 @@ class SessionLink implements LinkGraph {
     target: Float32Array,
     weights: { cosine: number; mse: number },
   ): Promise<LinkLoss> {
-    const out = await (await this.session('loss')).run({
+    const out = await (
+      await this.session('loss')
+    ).run({
       ...this.feeds(parameters, x),
       target: rows(target, this.outWidth),
       cosineWeight: scalar(weights.cosine),
