@@ -181,15 +181,13 @@ function showWindow(): void {
   window.webContents.on('preload-error', (_event, _file, error) => log.write('preload failed', error))
 }
 
+/** Waits for what is still to be written: a last checkpoint, the window's place. */
 function beforeQuit(event: Electron.Event): void {
-  if (quitting || !studio?.queue.busy) {
-    quitting = true
-    return
-  }
-  event.preventDefault()
+  if (quitting) return
   quitting = true
+  event.preventDefault()
   window?.hide()
-  void studio.shutdown(quitGrace).finally(() => app.quit())
+  void Promise.allSettled([studio?.shutdown(quitGrace), settings.written()]).finally(() => app.quit())
 }
 
 function send<N extends EventName>(name: N, payload: EventPayload<N>): void {

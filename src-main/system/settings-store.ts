@@ -50,6 +50,11 @@ export class SettingsStore {
     return this.writing
   }
 
+  /** Fulfilled when everything is on disk. */
+  written(): Promise<void> {
+    return this.writing
+  }
+
   private read(): Settings {
     if (!existsSync(this.file)) return settings.parse({})
     try {

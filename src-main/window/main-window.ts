@@ -49,20 +49,24 @@ export function backgroundColour(): string {
   return nativeTheme.shouldUseDarkColors ? '#16181d' : '#ffffff'
 }
 
+/** Tells of a new place when the window has come to rest, and at the latest when it is gone. */
 function keepPlace(window: BrowserWindow, onPlace: (place: Place) => void): void {
+  let pending: Place | null = null
   let timer: NodeJS.Timeout | undefined
-  const save = (): void => {
+  const tell = (): void => {
     clearTimeout(timer)
-    if (!window.isDestroyed() && !window.isMinimized())
-      onPlace({ ...window.getNormalBounds(), maximized: window.isMaximized() })
+    if (pending) onPlace(pending)
+    pending = null
   }
-  const later = (): void => {
+  const note = (): void => {
+    if (window.isMinimized()) return
+    pending = { ...window.getNormalBounds(), maximized: window.isMaximized() }
     clearTimeout(timer)
-    timer = setTimeout(save, 500)
+    timer = setTimeout(tell, 500)
   }
-  window.on('resize', later)
-  window.on('move', later)
-  window.on('close', save)
+  window.on('resize', note)
+  window.on('move', note)
+  window.on('closed', tell)
 }
 
 /** The remembered place, moved back onto a screen when the screen it was on is gone. */

@@ -45,7 +45,7 @@ export async function launchStudio(options: LaunchOptions = {}): Promise<StudioU
   const workspace = options.workspace ?? temporary('workspace')
   const userData = options.userData ?? temporary('user-data')
   const asRoot = process.getuid?.() === 0
-  const app = await _electron.launch({
+  const app = await launchWithRetry({
     executablePath: runtime.executable,
     args: [repository, `--user-data-dir=${userData}`, '--disable-gpu', ...(asRoot ? ['--no-sandbox'] : [])],
     cwd: repository,
@@ -71,6 +71,19 @@ export async function launchStudio(options: LaunchOptions = {}): Promise<StudioU
   } catch (error) {
     await close()
     throw new Error(`The app opened no window. Its output:\n${output.join('')}`, { cause: error })
+  }
+}
+
+/**
+ * Playwright misses the page's first navigation when it attaches in the very moment of it, and then waits in vain: another
+ * try, after it has ended that process, meets another moment.
+ */
+async function launchWithRetry(options: Parameters<typeof _electron.launch>[0], tries = 3): Promise<ElectronApplication> {
+  try {
+    return await _electron.launch({ ...options, timeout: 30_000 })
+  } catch (error) {
+    if (tries === 1) throw error
+    return launchWithRetry(options, tries - 1)
   }
 }
 
