@@ -138,6 +138,7 @@ export class JobQueue {
     try {
       const run = store.known(key)
       const prepared = await prepare(run)
+      if (this.closed) return
       if (prepared.kind === 'waiting') await this.setState(key, 'paused', { detail: prepared.why })
       else await this.launch(run, prepared.spec)
     } catch (error) {
