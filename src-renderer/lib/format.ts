@@ -5,6 +5,12 @@
 
 const nbsp = '\u00a0'
 const dash = '–'
+/** From this size on, a tick is written in this unit. */
+const largeUnits = [
+  { from: 1e9, unit: 1e9, letter: 'G' },
+  { from: 1e6, unit: 1e6, letter: 'M' },
+  { from: 1e4, unit: 1e3, letter: 'k' },
+] as const
 
 /** A plain count with thin groups: 12 345. */
 export function formatCount(value: number): string {
@@ -13,13 +19,14 @@ export function formatCount(value: number): string {
     .replace(/\B(?=(\d{3})+(?!\d))/g, '\u202f')
 }
 
-/** About three significant digits, never in exponent form between 1e-3 and 1e6: 0.0123, 4.56, 789, 1.2e-5. */
+/** About three significant digits, never in exponent form between 1e-3 and 1e9: 0.0123, 4.56, 789, 582 101, 1.2e-5. */
 export function formatNumber(value: number, digits = 3): string {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value > 0 ? '∞' : '−∞'
   if (value === 0) return '0'
   const size = Math.abs(value)
-  if (size >= 1e6 || size < 1e-3) return minus(value.toExponential(digits - 1).replace('e+', 'e'))
+  if (size >= 1e4 && size < 1e9) return minus(value < 0 ? `-${formatCount(size)}` : formatCount(size))
+  if (size >= 1e9 || size < 1e-3) return minus(value.toExponential(digits - 1).replace('e+', 'e'))
   const decimals = Math.max(0, digits - 1 - Math.floor(Math.log10(size)))
   return minus(value.toFixed(decimals))
 }
@@ -27,6 +34,9 @@ export function formatNumber(value: number, digits = 3): string {
 /** A number on an axis: no more digits than it needs. */
 export function formatTick(value: number): string {
   if (value === 0) return '0'
+  const size = Math.abs(value)
+  const large = largeUnits.find(({ from }) => size >= from)
+  if (large) return `${formatTick(value / large.unit)}${nbsp}${large.letter}`
   const text = formatNumber(value)
   return text.includes('.') ? text.replace(/\.?0+(?=e|$)/, '') : text
 }

@@ -17,7 +17,14 @@ interface Projects {
 
 class ProjectManager {
   #list = new Resource<Projects>()
-  #project = new Resource<ProjectView>()
+  #opened = new Resource<ProjectView>()
+  /** The newest state of the pipeline; events may be ahead of an answer that is still under way. */
+  #pipeline = $state.raw<PipelineView | undefined>()
+  #project = $derived.by((): ProjectView | undefined => {
+    const opened = this.#opened.value
+    if (!opened) return undefined
+    return this.#pipeline?.project === opened.name ? { ...opened, pipeline: this.#pipeline } : opened
+  })
   #listeners = new Set<(project: string) => void>()
 
   get projects(): readonly ProjectSummary[] {
@@ -29,38 +36,38 @@ class ProjectManager {
   }
 
   get project(): ProjectView | undefined {
-    return this.#project.value
+    return this.#project
   }
 
   get name(): string | undefined {
-    return this.#project.value?.name
+    return this.#opened.value?.name
   }
 
   get pipeline(): PipelineView | undefined {
-    return this.#project.value?.pipeline
+    return this.#project?.pipeline
   }
 
   get error(): StudioError | undefined {
-    return this.#project.error ?? this.#list.error
+    return this.#opened.error ?? this.#list.error
   }
 
   /** Opens the project of the last session, else the demo. */
   async start(): Promise<void> {
     listen('projects/changed', () => void this.#reload())
     listen('pipeline/changed', ({ pipeline }) => {
-      const project = this.#project.value
-      if (project && project.name === pipeline.project) this.#project.put({ ...project, pipeline })
-    })
-    // Sizes on disk come only with the whole project.
-    listen('results/changed', ({ project }) => {
-      if (project === this.name) void this.#project.load(() => ask('projects/open', { project }))
+      if (pipeline.project !== this.name) return
+      const finished = pipeline.done !== this.pipeline?.done
+      this.#pipeline = pipeline
+      // Sizes on disk come only with the whole project.
+      if (finished) void this.#opened.load(() => ask('projects/open', { project: pipeline.project }))
     })
     await this.#reload()
   }
 
   async open(name: string): Promise<void> {
-    await this.#project.load(() => ask('projects/open', { project: name }))
-    this.#opened()
+    this.#pipeline = undefined
+    await this.#opened.load(() => ask('projects/open', { project: name }))
+    this.#tell()
   }
 
   /** Calls `listener` now and whenever another project is opened. */
@@ -71,15 +78,11 @@ class ProjectManager {
 
   /** Throws where main refuses. */
   async run(): Promise<void> {
-    await this.#pipeline((project) => ask('pipeline/start', { project, steps: { kind: 'all' } }))
-  }
-
-  async runStep(step: string): Promise<void> {
-    await this.#pipeline((project) => ask('pipeline/start', { project, steps: { kind: 'one', step } }))
+    await this.#act((project) => ask('pipeline/start', { project, steps: { kind: 'all' } }))
   }
 
   async stop(): Promise<void> {
-    await this.#pipeline((project) => ask('pipeline/stop', { project }))
+    await this.#act((project) => ask('pipeline/stop', { project }))
   }
 
   async retry(): Promise<void> {
@@ -90,26 +93,26 @@ class ProjectManager {
     await this.#list.load(() => ask('projects/list', {}))
     const wanted = this.name ?? settingsManager.recall('project', '', isText)
     const known = this.projects.some((project) => project.name === wanted)
-    await this.#project.load(() => (known ? ask('projects/open', { project: wanted }) : ask('projects/demo', {})))
-    if (this.#project.value && !this.projects.some((project) => project.name === this.name)) {
+    this.#pipeline = undefined
+    await this.#opened.load(() => (known ? ask('projects/open', { project: wanted }) : ask('projects/demo', {})))
+    if (this.#opened.value && !this.projects.some((project) => project.name === this.name)) {
       await this.#list.load(() => ask('projects/list', {}))
     }
-    this.#opened()
+    this.#tell()
   }
 
-  #opened(): void {
+  #tell(): void {
     const name = this.name
     if (!name) return
     settingsManager.remember('project', name)
     for (const listener of this.#listeners) listener(name)
   }
 
-  async #pipeline(question: (project: string) => Promise<PipelineView>): Promise<void> {
-    const before = this.#project.value
-    if (!before) return
-    const pipeline = await question(before.name)
-    const project = this.#project.value
-    if (project?.name === pipeline.project) this.#project.put({ ...project, pipeline })
+  async #act(question: (project: string) => Promise<PipelineView>): Promise<void> {
+    const name = this.name
+    if (name === undefined) return
+    const pipeline = await question(name)
+    if (pipeline.project === this.name) this.#pipeline = pipeline
   }
 }
 

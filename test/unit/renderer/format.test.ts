@@ -41,13 +41,14 @@ describe('numbers', () => {
     [0.01234, '0.0123'],
     [4.5678, '4.57'],
     [789.4, '789'],
-    [123456, '123456'],
+    [123456, '123\u202f456'],
     [0.0000123, '1.23e−5'],
     [-2.5, '−2.50'],
     [Number.NaN, 'NaN'],
   ])('%d is written %s', (value, text) => expect(formatNumber(value)).toBe(text))
   it('writes axes with no more digits than they need', () => {
-    expect([0, 0.8, 0.25, 1, 1200, 0.0003].map((v) => formatTick(v))).toEqual(['0', '0.8', '0.25', '1', '1200', '3e−4'])
+    const ticks = [0, 0.8, 0.25, 1, 1200, 0.0003, 50000, 500000, 1.5e6, -2e9].map((v) => plain(formatTick(v)))
+    expect(ticks).toEqual(['0', '0.8', '0.25', '1', '1200', '3e−4', '50 k', '500 k', '1.5 M', '−2 G'])
   })
   it('groups counts and picks size units', () => {
     expect(plain(formatCount(1234567))).toBe('1 234 567')
