@@ -34,6 +34,7 @@ function messageOf(error: unknown): string {
   const stack = process.env.STUDIO_DEBUG && error instanceof Error ? `${error.stack}\n` : ''
   if (error instanceof UserError) return `${error.what}\n${error.why}\n${error.next}\n${stack}`
   if (error instanceof UsageError) return `${error.message}\n${error.usage}\n`
-  if (String((error as NodeJS.ErrnoException)?.code).startsWith('ERR_PARSE_ARGS')) return `${(error as Error).message}\n`
+  if (String((error as NodeJS.ErrnoException)?.code).startsWith('ERR_PARSE_ARGS'))
+    return `${(error as Error).message}\n`
   return `Something went wrong inside the program: ${error instanceof Error ? error.message : String(error)}\n${stack}`
 }

@@ -2,7 +2,6 @@
  * The runs of a workspace: records and journals in memory as they are on disk. A run that says it is running without a living
  * engine is put right here (interrupted, or whatever its journal ends with), so nothing above ever sees a dead run as running.
  */
-import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import type { JobKind, RunState } from '../bridge/contract'
 import { UserError } from '../engine/errors'
@@ -96,10 +95,9 @@ export class RunStore {
     const history = [{ time, state: 'queued' as const, detail: null }]
     const record: RunRecord = { version: 1, id, title, kind, step, created: time, spec, history, error: null }
     const run: Run = { project, id, folder, record, journal: newJournal() }
-    await mkdir(folder, { recursive: true })
-    this.keep(run)
+    // On disk first: a full disk must not leave a run that exists in memory only.
     await this.write(run)
-    return run
+    return this.keep(run)
   }
 
   /** The run after a change of state: in memory at once, on disk when the promise is fulfilled. */

@@ -1,5 +1,5 @@
 /** The app without its window: pipelines from start to end, and everything that can go wrong on the way. */
-import { appendFileSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { UserError } from '../../../src-main/engine/errors'
@@ -174,6 +174,19 @@ describe('the pipeline', () => {
     expect(table.rows).toEqual([
       { system: 'trained', title: 'Trained links', cells: [expect.objectContaining({ result: again.id })] },
     ])
+  })
+
+  it('starts nothing where the disk takes nothing, and says why', async () => {
+    await start()
+    // What stands in the way is a file here; a full or read-only disk fails at the same place.
+    writeFileSync(path.join(test.workspace, 'projects/Demo/runs'), '')
+    await expect(test.studio.startSteps('Demo', all)).rejects.toThrow(UserError)
+    expect(test.studio.queue.busy).toBe(false)
+    expect(await test.studio.listRuns('Demo').catch(() => [])).toEqual([])
+    rmSync(path.join(test.workspace, 'projects/Demo/runs'))
+    await test.studio.startSteps('Demo', all)
+    await until(settled, 'the pipeline ends')
+    expect((await test.studio.pipeline('Demo')).state).toBe('done')
   })
 
   it('deletes a run with its folder and says so', async () => {
