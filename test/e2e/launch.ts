@@ -65,7 +65,9 @@ export async function launchStudio(options: LaunchOptions = {}): Promise<StudioU
     for (const folder of made) rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
   }
   try {
-    const page = await app.firstWindow({ timeout: 30_000 })
+    const page = await app.firstWindow({ timeout: 60_000 })
+    // Generous: the two cores may be busy with the run under test.
+    page.setDefaultTimeout(60_000)
     await page.waitForLoadState('load')
     return { app, page, workspace, userData, output: () => output.join(''), close }
   } catch (error) {
@@ -78,7 +80,10 @@ export async function launchStudio(options: LaunchOptions = {}): Promise<StudioU
  * Playwright misses the page's first navigation when it attaches in the very moment of it, and then waits in vain: another
  * try, after it has ended that process, meets another moment.
  */
-async function launchWithRetry(options: Parameters<typeof _electron.launch>[0], tries = 3): Promise<ElectronApplication> {
+async function launchWithRetry(
+  options: Parameters<typeof _electron.launch>[0],
+  tries = 3,
+): Promise<ElectronApplication> {
   try {
     return await _electron.launch({ ...options, timeout: 30_000 })
   } catch (error) {

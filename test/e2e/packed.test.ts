@@ -8,7 +8,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { chromium, type Browser, type Page } from 'playwright-core'
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { findElectron } from '../../scripts/electron-runtime.mjs'
 
 const repository = path.join(import.meta.dirname, '../..')
@@ -31,13 +31,20 @@ function debuggingAddress(child: ChildProcess): Promise<string> {
   })
 }
 
-async function openedPage(connected: Browser): Promise<Page> {
-  for (let tries = 0; tries < 150; tries += 1) {
-    const [first] = connected.contexts().flatMap((context) => context.pages())
-    if (first) return first
-    await new Promise((resolve) => setTimeout(resolve, 200))
-  }
-  throw new Error('The packed app opened no window.')
+/**
+ * Connects once the app has its page: Chromium leaves a connection that comes earlier without an answer.
+ * `address` is the browser's, as announced.
+ */
+async function connectToPage(address: string): Promise<{ browser: Browser; page: Page }> {
+  const list = `http://${new URL(address).host}/json/list`
+  const targets = async () => (await (await fetch(list)).json()) as { type: string; url: string }[]
+  await vi.waitUntil(async () => (await targets()).some(({ type, url }) => type === 'page' && url.startsWith('app:')), {
+    timeout: 60_000,
+    interval: 200,
+  })
+  const connected = await chromium.connectOverCDP(address, { timeout: 60_000 })
+  const [page] = connected.contexts().flatMap((context) => context.pages())
+  return { browser: connected, page }
 }
 
 /** The packed app is Linux's here; on other systems electron-builder lays it out differently. */
@@ -54,8 +61,7 @@ describe.runIf(process.platform === 'linux')('the packed app', () => {
         env: { ...process.env, STUDIO_WORKSPACE: path.join(folder, 'workspace') },
       },
     )
-    browser = await chromium.connectOverCDP(await debuggingAddress(app), { timeout: 30_000 })
-    page = await openedPage(browser)
+    ;({ browser, page } = await connectToPage(await debuggingAddress(app)))
     await page.getByRole('navigation').first().waitFor()
   }, 300_000)
 
