@@ -7,12 +7,18 @@ import { join } from 'node:path'
 import type { JobEvent } from './job-events'
 
 export class RunFolder {
+  private readonly opened = new Set<string>()
+
   constructor(private readonly folder: string) {}
 
   /** Losing a line here (a full disk) must not hide the reason why: errors go to the caller. */
   write(event: JobEvent): void {
-    const file = fileOf(event)
-    if (file) appendFileSync(join(this.folder, file), JSON.stringify(event) + '\n')
+    const name = fileOf(event)
+    if (!name) return
+    const file = join(this.folder, name)
+    const start = this.opened.has(name) || endsWhole(file) ? '' : '\n'
+    this.opened.add(name)
+    appendFileSync(file, start + JSON.stringify(event) + '\n')
   }
 
   /** Keeps the numbers of steps up to `step`. */
@@ -25,6 +31,13 @@ export class RunFolder {
     writeFileSync(`${file}.new`, kept.map((line) => line + '\n').join(''))
     renameSync(`${file}.new`, file)
   }
+}
+
+/** False where a killed process left half a line: what is appended must not become part of it. */
+function endsWhole(file: string): boolean {
+  if (!existsSync(file)) return true
+  const text = readFileSync(file)
+  return text.length === 0 || text[text.length - 1] === 10
 }
 
 function fileOf(event: JobEvent): string | null {
