@@ -58,7 +58,7 @@ function usedTensors(config: DecoderConfig, weights: WeightIndex) {
         return source.vector(name, size)
       },
     },
-    { linkType: 'ln_res_adapter', compute: 'float32' },
+    { compute: 'float32' },
   )
   return [...names].map((name) => weights.tensors.get(name)!)
 }

@@ -18,6 +18,10 @@ const PROMPT = 20
 const LATENTS = 12
 const GREEDY = 24
 
+it('covers the models of all families', () => {
+  expect(cases).toEqual(['llama', 'llama3-rope-bf16', 'mistral-window', 'qwen2-sharded', 'qwen3'])
+})
+
 describe.each(cases)('%s', (name) => {
   let agent: OnnxAgent
   let want: Record<string, Float32Array>

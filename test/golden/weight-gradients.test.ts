@@ -62,6 +62,10 @@ function lossGraph(config: DecoderConfig, length: number, from: 'ids' | 'embeds'
   return { g, names }
 }
 
+it('covers the models of all families', () => {
+  expect(cases).toEqual(['llama', 'llama3-rope-bf16', 'mistral-window', 'qwen2-sharded', 'qwen3'])
+})
+
 describe.each(cases)('%s', (name) => {
   it.each([
     ['lm', 'ids', 0, 24],

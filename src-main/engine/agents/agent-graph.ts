@@ -16,8 +16,8 @@ import { decoderBlocks, embedTokens, embeddingMatrix, finalNorm, headMatrix, typ
 import { inverseFrequencies, type DecoderConfig } from '../models/config'
 import type { ComputeType, WeightSource } from '../models/weights'
 import { MASKED, maskedAttention, promptAttention, stepAttention, stepCache, type HeadLayout } from '../nn/attention'
-import { innerLink } from '../nn/link-layers'
-import { innerParameterShapes, type InnerLinkType } from '../nn/link-types'
+import { anyInnerLink, type InnerLinkParts } from '../nn/link-layers'
+import { innerParameterShapes } from '../nn/link-types'
 import { headCrossEntropy } from '../nn/losses'
 import { rotaryTable, type RotaryTable } from '../nn/rotary'
 import { gradients } from '../nn/rules'
@@ -29,11 +29,13 @@ export const task = { states: 0, logits: 1, loss: 2, vjp: 3, prefix: 4, rollout:
 export type Task = (typeof task)[keyof typeof task]
 
 export interface AgentGraphOptions {
-  readonly linkType: InnerLinkType
   readonly compute: ComputeType
   /** Recompute blocks in the backward pass. */
   readonly checkpointBlocks?: boolean
 }
+
+/** Parameters of the fullest inner link, which every link fills as far as it has them. */
+export const linkInputs = (width: number) => innerParameterShapes('ln_res_adapter', width)
 
 export const outputNames = ['states', 'losses', 'gradient', 'logits', 'cache', 'rollout_states', 'rollout_fed', 'tokens'] as const
 
@@ -55,6 +57,7 @@ interface Inputs {
   readonly stopIds: Value
   readonly sampler: SamplerInputs
   readonly link: Readonly<Record<string, Value>>
+  readonly linkParts: InnerLinkParts
 }
 
 /** What all tasks share, computed in the outermost graph. */
@@ -77,7 +80,7 @@ interface Shared {
 
 /** Weight gathers have to come from `root`: the weights are its initializers. */
 export function buildAgentGraph(root: Graph, config: DecoderConfig, weights: WeightSource, options: AgentGraphOptions): void {
-  const inputs = declareInputs(root, config, options.linkType)
+  const inputs = declareInputs(root, config)
   const shared = prepare(root, config, weights, options, inputs)
   const results = op.ifElse(
     root,
@@ -122,7 +125,7 @@ function outputsWith(g: Graph, c: DecoderConfig, made: Partial<Record<(typeof ou
   return outputNames.map((n) => all[n])
 }
 
-function declareInputs(root: Graph, c: DecoderConfig, linkType: InnerLinkType): Inputs {
+function declareInputs(root: Graph, c: DecoderConfig): Inputs {
   const h = c.hiddenSize
   const ids = root.input('ids', 'int64', ['B', 'T'])
   return {
@@ -148,7 +151,12 @@ function declareInputs(root: Graph, c: DecoderConfig, linkType: InnerLinkType): 
       minP: root.input('min_p', 'float32', []),
       topK: root.input('top_k', 'int64', [1]),
     },
-    link: Object.fromEntries(innerParameterShapes(linkType, h).map((p) => [p.name, root.input(`link.${p.name}`, 'float32', p.shape)])),
+    link: Object.fromEntries(linkInputs(h).map((p) => [p.name, root.input(`link.${p.name}`, 'float32', p.shape)])),
+    linkParts: {
+      twoLayers: root.input('link_two_layers', 'bool', []),
+      residual: root.input('link_residual', 'bool', []),
+      norms: root.input('link_norms', 'bool', []),
+    },
   }
 }
 
@@ -272,7 +280,7 @@ function forward(g: Graph, s: Shared): Value[] {
   return choose(g, s, [
     [task.states, (b) => ({ states: normed(b) })],
     [task.logits, (b) => ({ logits: logitsOf(b, normed(b), head()) })],
-    [task.loss, (b) => ({ losses: headCrossEntropy(b, { ...normed(b), shape: ['C', c.hiddenSize] }, head(), inputs.targetIds) })],
+    [task.loss, (b) => ({ losses: headCrossEntropy(b, { ...normed(b), shape: ['C', c.hiddenSize] }, head(), inputs.targetIds, false) })],
     [task.prefix, (b) => ({ cache: joinCaches(b, caches) })],
     [task.rollout, (b) => autoregress(b, s, { ...normed(b), shape: ['B', c.hiddenSize] }, caches)],
   ])
@@ -480,7 +488,7 @@ function advance(g: Graph, s: Shared, rolling: Value, state: Value, index: Value
     g,
     rolling,
     (b) => {
-      const fed = innerLink(b, s.options.linkType, inputs.link, state)
+      const fed = anyInnerLink(b, inputs.linkParts, inputs.link, state)
       return [fed, op.cast(b, op.zeros(b, 'float32', ['B']), 'int64'), op.or(b, finished, finished)]
     },
     (b) => {

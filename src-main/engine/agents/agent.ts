@@ -39,7 +39,13 @@ export interface RolloutResult {
   readonly fed: Float32Array[]
 }
 
-export interface SamplingOptions {
+/** Lets a caller in between the runs of a long call; throwing there ends the call. */
+export interface RunControl {
+  /** Awaited before every run of the model: each batch of rows, each few dozen tokens of a generation. */
+  readonly between?: () => Promise<void>
+}
+
+export interface SamplingOptions extends RunControl {
   readonly maxNewTokens: number
   /** false: greedy. */
   readonly sample: boolean
@@ -56,7 +62,6 @@ export interface SamplingOptions {
   readonly streams?: readonly (readonly [number, number, number])[]
   /** Called now and then with the number of tokens of each row so far and the new ids of each row. */
   readonly onTokens?: (newIds: readonly (readonly number[])[]) => void
-  readonly signal?: AbortSignal
 }
 
 export interface VjpRequest {
@@ -88,9 +93,9 @@ export interface Agent {
   /** Output of the embedding module for token ids: [ids.length, H]. */
   embed(ids: readonly number[]): Promise<Float32Array>
   /** Encodes texts once; each can then start any number of rows. */
-  encodePrefixes(texts: readonly (readonly number[])[]): Promise<Prefix[]>
+  encodePrefixes(texts: readonly (readonly number[])[], control?: RunControl): Promise<Prefix[]>
   /** States after the final norm at the given positions of each row: [n_b, H] per row. */
-  states(rows: readonly Row[], positions: readonly (readonly number[])[]): Promise<Float32Array[]>
+  states(rows: readonly Row[], positions: readonly (readonly number[])[], control?: RunControl): Promise<Float32Array[]>
   /** Logits at the given positions of each row: [n_b, V] per row. */
   logits(rows: readonly Row[], positions: readonly (readonly number[])[]): Promise<Float32Array[]>
   /** Mean cross-entropy of the targets, per row, without any gradient. */
@@ -98,7 +103,7 @@ export interface Agent {
   /** Forward and reverse in one run; gradients of sum(states * cotangents) + sum_b weight_b * loss_b to the latents. */
   vjp(rows: readonly Row[], request: VjpRequest): Promise<VjpResult>
   /** Latent rollout of `steps` >= 1 steps after each row, in one run. */
-  rollout(rows: readonly Row[], link: InnerLinkState, steps: number): Promise<RolloutResult>
+  rollout(rows: readonly Row[], link: InnerLinkState, steps: number, control?: RunControl): Promise<RolloutResult>
   /** Text after each row: token ids, stop id included. */
   generate(rows: readonly Row[], options: SamplingOptions): Promise<number[][]>
   dispose(): Promise<void>

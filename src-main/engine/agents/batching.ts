@@ -1,4 +1,6 @@
 /** Grouping rows of similar length into batches, so that padding stays small and memory bounded. */
+import { totalmem } from 'node:os'
+import type { DecoderConfig } from '../models/config'
 
 export interface BatchLimits {
   /** Rows times the longest row's places, at most. */
@@ -27,4 +29,16 @@ export function planBatches(lengths: readonly number[], limits: BatchLimits): nu
   }
   if (current.length) batches.push(current)
   return batches
+}
+
+/**
+ * Places (rows x longest, cached ones included) whose activations fit a share of this machine's memory. A forward pass
+ * frees each block's as it goes; a vjp keeps those of all blocks, attention probabilities over `longest` places included.
+ */
+export function placesPerRun(c: DecoderConfig, keepsBlocks: boolean, longest: number): number {
+  const cache = 2 * c.layers * c.kvHeads * c.headDim
+  const block = 6 * c.hiddenSize + 4 * c.intermediateSize + 2 * (c.heads + 2 * c.kvHeads) * c.headDim
+  const scores = 3 * c.heads * longest
+  const floats = keepsBlocks ? c.layers * (block + scores) + cache : block + scores + 4 * cache
+  return Math.max(longest, Math.floor((totalmem() * (keepsBlocks ? 0.3 : 0.15)) / (4 * floats)))
 }

@@ -1,17 +1,15 @@
 /** The Agent over one ONNX Runtime session: turns rows into the graph's inputs and its outputs back into rows. */
-import { totalmem } from 'node:os'
 import { openModelWeights, type WeightIndex } from '../formats/model-weights'
 import type { DecoderConfig } from '../models/config'
 import { readConfig } from '../models/families'
 import { FileWeights, type ComputeType } from '../models/weights'
-import type { InnerLinkType } from '../nn/link-types'
-import { innerParameterShapes } from '../nn/link-types'
+import { innerLinkTypes } from '../nn/link-types'
 import { Graph } from '../onnx/graph'
 import { EngineSession, type ArrayInput, type ArrayOutput, type Device } from '../onnx/session'
-import type { Agent, InnerLinkState, Prefix, RolloutResult, Row, SamplingOptions, VjpRequest, VjpResult } from './agent'
+import type { Agent, InnerLinkState, Prefix, RolloutResult, Row, RunControl, SamplingOptions, VjpRequest, VjpResult } from './agent'
 import { rowLength } from './agent'
-import { buildAgentGraph, task, type Task } from './agent-graph'
-import { planBatches } from './batching'
+import { buildAgentGraph, linkInputs, task, type Task } from './agent-graph'
+import { placesPerRun, planBatches } from './batching'
 import { CachedText, joinPasts } from './cached-text'
 import { EmbeddingRows } from './embedding-rows'
 import { rowStream } from '../nn/row-stream'
@@ -45,8 +43,9 @@ export class OnnxAgent implements Agent {
   readonly hiddenSize: number
   readonly vocabSize: number
   readonly parameterCount: number
-  private session: EngineSession | null = null
-  private linkType: InnerLinkType = 'ln_res_adapter'
+  private session: Promise<EngineSession> | null = null
+  /** Parameters that a link of a smaller type does not have. */
+  private readonly absent: ReadonlyMap<string, Float32Array>
   /** Seconds that making the session took; 0 before the first use. */
   sessionSeconds = 0
 
@@ -58,35 +57,31 @@ export class OnnxAgent implements Agent {
     this.hiddenSize = config.hiddenSize
     this.vocabSize = config.vocabSize
     this.parameterCount = [...weights.tensors.values()].reduce((n, t) => n + t.shape.reduce((a, b) => a * b, 1), 0)
+    this.absent = new Map(linkInputs(this.hiddenSize).map((p) => [p.name, new Float32Array(p.shape.reduce((a, b) => a * b, 1))]))
     // checks names, shapes and dtypes of all weights now rather than at the first run
-    this.buildGraph(this.linkType)
+    this.buildGraph()
   }
 
-  private buildGraph(linkType: InnerLinkType): Graph {
+  private buildGraph(): Graph {
     const root = new Graph('agent')
     const compute = computeType(this.options.device)
-    buildAgentGraph(root, this.config, new FileWeights(root, this.weights, compute), { linkType, compute, checkpointBlocks: this.options.checkpointBlocks })
+    buildAgentGraph(root, this.config, new FileWeights(root, this.weights, compute), { compute, checkpointBlocks: this.options.checkpointBlocks })
     return root
   }
 
-  /** The session, made for this link type (the type is part of the graph, the parameters are not). */
-  private async ready(linkType: InnerLinkType): Promise<EngineSession> {
-    if (this.session && this.linkType === linkType) return this.session
-    await this.dispose()
-    this.linkType = linkType
-    this.session = await EngineSession.open(this.buildGraph(linkType), this.options)
-    this.sessionSeconds = this.session.creationSeconds
+  private ready(): Promise<EngineSession> {
+    this.session ??= EngineSession.open(this.buildGraph(), this.options).then((session) => {
+      this.sessionSeconds = session.creationSeconds
+      return session
+    })
     return this.session
   }
 
   async dispose(): Promise<void> {
     const session = this.session
     this.session = null
-    await session?.dispose()
-  }
-
-  private get limits() {
-    return { maxPlaces: this.options.maxPlaces ?? defaultMaxPlaces(this.config), maxPadding: 0.25 }
+    // a session that could not be opened has nothing to release, and said so to whoever asked for it
+    await (await session?.catch(() => null))?.dispose()
   }
 
   /** Runs one task over rows in batches; `extra` gives what the task needs for the rows of a batch. */
@@ -96,12 +91,16 @@ export class OnnxAgent implements Agent {
     outputs: readonly string[],
     extra: (batch: readonly number[], layout: BatchLayout) => Partial<Feeds>,
     take: (batch: readonly number[], results: Record<string, ArrayOutput>, layout: BatchLayout) => void,
-    link?: InnerLinkState,
+    more: { readonly link?: InnerLinkState; readonly control?: RunControl } = {},
   ): Promise<void> {
-    const session = await this.ready(link?.type ?? this.linkType)
-    for (const batch of planBatches(rows.map((r) => rowLength(r)), this.limits)) {
+    const session = await this.ready()
+    // what is cached counts too: the cache of a batch is joined into one array
+    const lengths = rows.map((r) => (r.prefix?.length ?? 0) + rowLength(r))
+    const maxPlaces = this.options.maxPlaces ?? placesPerRun(this.config, which === task.vjp, Math.max(...lengths))
+    for (const batch of planBatches(lengths, { maxPlaces, maxPadding: 0.25 })) {
+      await more.control?.between?.()
       const layout = layOut(batch.map((i) => rows[i]), this.config)
-      const feeds = { ...this.defaults(batch.length, link), ...layout.feeds, ...extra(batch, layout), task: scalar(which) } as Feeds
+      const feeds = { ...this.defaults(batch.length, more.link), ...layout.feeds, ...extra(batch, layout), task: scalar(which) } as Feeds
       take(batch, await session.run(feeds, outputs), layout)
     }
   }
@@ -123,12 +122,24 @@ export class OnnxAgent implements Agent {
       top_p: float32(1),
       min_p: float32(0),
       top_k: { data: BigInt64Array.of(BigInt(this.vocabSize)), shape: [1] },
+      ...this.linkFeeds(link),
+    }
+  }
+
+  private linkFeeds(link?: InnerLinkState): Feeds {
+    const parts = link ? innerLinkTypes[link.type] : { layers: 1, residual: false, norms: false }
+    const has = (name: string) => (name.includes('_ln.') ? parts.norms : name.startsWith('proj2') ? parts.layers === 2 : true)
+    const flag = (on: boolean): ArrayInput => ({ data: Uint8Array.of(on ? 1 : 0), shape: [] })
+    return {
       ...Object.fromEntries(
-        innerParameterShapes(this.linkType, h).map((p) => [
+        linkInputs(this.hiddenSize).map((p) => [
           `link.${p.name}`,
-          { data: link ? parameter(link, p.name) : new Float32Array(p.shape.reduce((a, b) => a * b, 1)), shape: p.shape },
+          { data: link && has(p.name) ? parameter(link, p.name) : this.absent.get(p.name)!, shape: p.shape },
         ]),
       ),
+      link_two_layers: flag(parts.layers === 2),
+      link_residual: flag(parts.residual),
+      link_norms: flag(parts.norms),
     }
   }
 
@@ -138,21 +149,21 @@ export class OnnxAgent implements Agent {
 
   private readonly embeddings = new EmbeddingRows(() => this.weights, () => this.config)
 
-  async encodePrefixes(texts: readonly (readonly number[])[]): Promise<Prefix[]> {
+  async encodePrefixes(texts: readonly (readonly number[])[], control?: RunControl): Promise<Prefix[]> {
     const rows = texts.map((ids): Row => ({ segments: [{ kind: 'tokens', ids }] }))
-    return (await this.cacheRows(rows)) as Prefix[]
+    return this.cacheRows(rows, control)
   }
 
-  private async cacheRows(rows: readonly Row[]): Promise<CachedText[]> {
+  private async cacheRows(rows: readonly Row[], control?: RunControl): Promise<CachedText[]> {
     const out: CachedText[] = new Array(rows.length)
-    await this.run(task.prefix, rows, ['cache'], () => ({}), (batch, results, layout) => {
+    const take = (batch: readonly number[], results: Record<string, ArrayOutput>, layout: BatchLayout) =>
       batch.forEach((i, b) => (out[i] = CachedText.fromBatch(results.cache, b, layout.past.lengths[b], layout.past.places, layout.lengths[b], 0)))
-    })
+    await this.run(task.prefix, rows, ['cache'], () => ({}), take, { control })
     return out
   }
 
-  async states(rows: readonly Row[], positions: readonly (readonly number[])[]): Promise<Float32Array[]> {
-    return this.atPlaces(task.states, 'states', rows, positions, this.hiddenSize)
+  async states(rows: readonly Row[], positions: readonly (readonly number[])[], control?: RunControl): Promise<Float32Array[]> {
+    return this.atPlaces(task.states, 'states', rows, positions, this.hiddenSize, control)
   }
 
   async logits(rows: readonly Row[], positions: readonly (readonly number[])[]): Promise<Float32Array[]> {
@@ -165,6 +176,7 @@ export class OnnxAgent implements Agent {
     rows: readonly Row[],
     positions: readonly (readonly number[])[],
     width: number,
+    control?: RunControl,
   ): Promise<Float32Array[]> {
     const out: Float32Array[] = new Array(rows.length)
     await this.run(
@@ -173,6 +185,7 @@ export class OnnxAgent implements Agent {
       [output],
       (batch, layout) => ({ places: layout.places(batch.map((i) => positions[i])) }),
       (batch, results) => cut(results[output].data as Float32Array, batch, (i) => positions[i].length * width, out),
+      { control },
     )
     return out
   }
@@ -227,7 +240,7 @@ export class OnnxAgent implements Agent {
     return { states, losses, gradients }
   }
 
-  async rollout(rows: readonly Row[], link: InnerLinkState, steps: number): Promise<RolloutResult> {
+  async rollout(rows: readonly Row[], link: InnerLinkState, steps: number, control?: RunControl): Promise<RolloutResult> {
     if (!Number.isInteger(steps) || steps < 1) throw new RangeError(`a rollout needs at least one step, not ${steps}`)
     const h = this.hiddenSize
     const states: Float32Array[] = new Array(rows.length)
@@ -249,7 +262,7 @@ export class OnnxAgent implements Agent {
           fed[i] = pick(results.rollout_fed.data as Float32Array, b)
         })
       },
-      link,
+      { link, control },
     )
     return { states, fed }
   }
@@ -260,7 +273,6 @@ export class OnnxAgent implements Agent {
     const streams = rows.map((_, i) => rowStream(...(options.streams?.[i] ?? ([0, i, 0] as const))))
     let active = rows.map((row, i) => ({ i, row }))
     while (active.length && options.maxNewTokens > 0) {
-      options.signal?.throwIfAborted()
       const made = done[active[0].i].length
       const steps = Math.min(GENERATION_CHUNK, options.maxNewTokens - made)
       const draws = active.map(({ i }) => (options.sample ? Float32Array.from({ length: steps }, () => streams[i].next()) : new Float32Array(steps)))
@@ -298,6 +310,7 @@ export class OnnxAgent implements Agent {
             next.push({ i, row: { prefix: cache, segments: [{ kind: 'tokens', ids: [last] }] } })
           })
         },
+        { control: options },
       )
       options.onTokens?.(fresh)
       active = next.sort((a, b) => a.i - b.i)
@@ -436,10 +449,4 @@ function meanLosses(data: Float32Array, batch: readonly number[], targets: NonNu
     out[i] = n ? sum / n : 0
     at += n
   }
-}
-
-/** Places whose activations fit comfortably: a tenth of memory at about 24 floats per hidden unit and place. */
-function defaultMaxPlaces(c: DecoderConfig): number {
-  const perPlace = 4 * (8 * c.hiddenSize + 4 * c.intermediateSize + 2 * c.layers * c.kvHeads * c.headDim)
-  return Math.max(1024, Math.floor((totalmem() * 0.1) / perPlace))
 }

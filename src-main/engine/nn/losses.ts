@@ -35,9 +35,10 @@ const CHUNK = 256
 
 /**
  * Cross-entropy through a frozen output head: hidden [C, H], head [V, H], ids int64 [C] -> [C]. Works in chunks of rows;
- * the gradient to the hidden states is made with the loss (logits are never kept), none goes to the head.
+ * the gradient to the hidden states is made with the loss (logits are never kept), none goes to the head; without
+ * `gradient` only the loss is made.
  */
-export function headCrossEntropy(g: Graph, hidden: Value, head: Value, ids: Value): Value {
+export function headCrossEntropy(g: Graph, hidden: Value, head: Value, ids: Value, gradient = true): Value {
   const [count, width] = hidden.shape
   return g.composite('HeadCrossEntropy', [hidden, ids], () => {
     const size = g.dim(count)
@@ -48,7 +49,7 @@ export function headCrossEntropy(g: Graph, hidden: Value, head: Value, ids: Valu
       g.bool(true),
       [
         { value: op.zeros(g, 'float32', [0]), shape: ['c'] },
-        { value: op.zeros(g, 'float32', [0, width]), shape: ['c', width] },
+        ...(gradient ? [{ value: op.zeros(g, 'float32', [0, width]), shape: ['c', width] }] : []),
       ],
       (inner, iteration, [losses, errors]) => {
         const start = op.reshape(inner, inner.node('Mul', [iteration, inner.ints([CHUNK], [])], [{ dtype: 'int64', shape: [] }])[0], [1])
@@ -61,19 +62,21 @@ export function headCrossEntropy(g: Graph, hidden: Value, head: Value, ids: Valu
         const logits = op.cast(inner, op.gemm(inner, rows, head, null, { transB: true }), 'float32')
         const logProbabilities = inner.node('LogSoftmax', [logits], [{ dtype: 'float32', shape: logits.shape }], { axis: int(-1) })[0]
         const loss = op.neg(inner, op.squeeze(inner, op.gatherElements(inner, logProbabilities, column), [1]))
-        const factor = op.addScalar(inner, op.scale(inner, op.cast(inner, column, 'float32'), 0), 1)
-        const error = scaledSoftmaxError(inner, logProbabilities, column, factor)
-        const back = op.cast(inner, op.gemm(inner, op.cast(inner, error, head.dtype), head, null), 'float32')
+        const backward = () => {
+          const factor = op.addScalar(inner, op.scale(inner, op.cast(inner, column, 'float32'), 0), 1)
+          const error = scaledSoftmaxError(inner, logProbabilities, column, factor)
+          return op.cast(inner, op.gemm(inner, op.cast(inner, error, head.dtype), head, null), 'float32')
+        }
         return {
           condition: inner.bool(true),
-          states: [op.concat(inner, [losses, loss], 0), op.concat(inner, [errors, back], 0)],
+          states: [op.concat(inner, [losses, loss], 0), ...(gradient ? [op.concat(inner, [errors, backward()], 0)] : [])],
           stacked: [],
         }
       },
       'trips',
-      [[count], [count, width]],
+      [[count], ...(gradient ? [[count, width]] : [])],
     )
-    return { outputs: [states[0]], saved: { error: states[1] } }
+    return gradient ? { outputs: [states[0]], saved: { error: states[1] } } : { outputs: [states[0]] }
   })[0]
 }
 
@@ -96,11 +99,12 @@ export function cosineDistance(g: Graph, prediction: Value, target: Value): Valu
       const root = op.sqrt(g, op.reduceSum(g, op.mul(g, x, x), [-1]))
       return g.node('Max', [root, floor], [{ dtype: 'float32', shape: root.shape }])[0]
     }
-    const unit = op.div(g, prediction, norm(prediction))
+    const length = norm(prediction)
+    const unit = op.div(g, prediction, length)
     const unitTarget = op.div(g, target, norm(target))
     const cosine = op.reduceSum(g, op.mul(g, unit, unitTarget), [-1])
     const distance = op.sub(g, g.floats([1], []), op.squeeze(g, cosine, [cosine.shape.length - 1]))
-    return { outputs: [distance], saved: { unit, unitTarget, cosine, norm: norm(prediction) } }
+    return { outputs: [distance], saved: { unit, unitTarget, cosine, norm: length } }
   })[0]
 }
 

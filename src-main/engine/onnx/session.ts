@@ -38,23 +38,7 @@ export class EngineSession {
     const started = performance.now()
     const folder = weightsFolder(graph)
     const bytes = serialize(graph, folder)
-    const session = await InferenceSession.create(bytes, {
-      executionProviders: options.device === 'cuda' ? ['cuda', 'cpu'] : ['cpu'],
-      ...(options.threads === undefined ? {} : { intraOpNumThreads: options.threads }),
-      // our graphs are emitted in the form that runs; 'basic' folds the widening casts of half-precision weights
-      graphOptimizationLevel: 'basic',
-      enableMemPattern: false,
-      logSeverityLevel: 3,
-      extra: {
-        session: {
-          // without it every weight would be held twice (DESIGN 2)
-          disable_prepacking: '1',
-          ...(folder ? { model_external_initializers_file_folder_path: folder } : {}),
-        },
-        // common subexpressions include what checkpointing recomputes on purpose
-        optimization: { disable_specified_optimizers: 'CommonSubexpressionElimination' },
-      },
-    } as InferenceSession.SessionOptions)
+    const session = await InferenceSession.create(bytes, runtimeOptions(folder, options))
     return new EngineSession(session, graph.label, (performance.now() - started) / 1000)
   }
 
@@ -73,6 +57,27 @@ export class EngineSession {
     const session = this.session
     this.session = null
     await session?.release()
+  }
+}
+
+/** How every session runs; `folder`: where external weights lie. */
+export function runtimeOptions(folder: string | null, options: SessionOptions = {}): InferenceSession.SessionOptions {
+  return {
+    executionProviders: options.device === 'cuda' ? ['cuda', 'cpu'] : ['cpu'],
+    intraOpNumThreads: options.threads,
+    // our graphs are emitted in the form that runs; 'basic' folds the widening casts of half-precision weights
+    graphOptimizationLevel: 'basic',
+    enableMemPattern: false,
+    logSeverityLevel: 3,
+    extra: {
+      session: {
+        // without it every weight would be held twice (DESIGN 2)
+        disable_prepacking: '1',
+        ...(folder ? { model_external_initializers_file_folder_path: folder } : {}),
+      },
+      // common subexpressions include what checkpointing recomputes on purpose
+      optimization: { disable_specified_optimizers: 'CommonSubexpressionElimination' },
+    },
   }
 }
 

@@ -4,6 +4,10 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Row, SamplingOptions } from '../../../src-main/engine/agents/agent'
 import { openAgent, type OnnxAgent } from '../../../src-main/engine/agents/onnx-agent'
 import { planBatches } from '../../../src-main/engine/agents/batching'
+import { LinkSessions } from '../../../src-main/engine/nn/link-graphs'
+import { initInnerLink } from '../../../src-main/engine/nn/link-init'
+import { innerLinkTypes, type InnerLinkType } from '../../../src-main/engine/nn/link-types'
+import { TorchGenerator } from '../../../src-main/engine/nn/torch-generator'
 import { relativeError } from '../../golden/numbers'
 
 const folder = join(import.meta.dirname, '../../golden/models/qwen3')
@@ -41,9 +45,13 @@ describe('an agent', () => {
   })
 
   it('stops when asked to', async () => {
-    const abort = new AbortController()
-    const run = agent.generate([text(9, 1)], { ...sampling, stopIds: [], maxNewTokens: 5000, signal: abort.signal, onTokens: () => abort.abort() })
-    await expect(run).rejects.toThrow(/abort/i)
+    let runs = 0
+    const between = async () => {
+      if (++runs > 2) throw new Error('stopped by the caller')
+    }
+    const run = agent.generate([text(9, 1)], { ...sampling, stopIds: [], maxNewTokens: 5000, between })
+    await expect(run).rejects.toThrow('stopped by the caller')
+    expect(runs).toBe(3)
   })
 
   it('splits large batches without changing results', async () => {
@@ -72,6 +80,21 @@ describe('an agent', () => {
       expect(a.losses).toEqual(b.losses)
     } finally {
       await frugal.dispose()
+    }
+  })
+
+  it('serves links of every type from one session', async () => {
+    const row = text(8, 3)
+    for (const type of Object.keys(innerLinkTypes) as InnerLinkType[]) {
+      const link = { type, parameters: initInnerLink(type, agent.hiddenSize, new TorchGenerator(3)) }
+      const { states, fed } = await agent.rollout([row], link, 4)
+      const session = new LinkSessions({ threads: 1 })
+      try {
+        const graph = session.link({ kind: 'inner', type, width: agent.hiddenSize })
+        expect(relativeError(fed, await graph.forward(link.parameters, states[0])), type).toBeLessThan(1e-5)
+      } finally {
+        await session.dispose()
+      }
     }
   })
 

@@ -12,22 +12,21 @@ import { missingKernels } from './kernels'
 
 const models = join(import.meta.dirname, '../../golden/models')
 
-async function agentGraph(name: string, compute: ComputeType, linkType: InnerLinkType, checkpointBlocks: boolean): Promise<Graph> {
+async function agentGraph(name: string, compute: ComputeType, checkpointBlocks: boolean): Promise<Graph> {
   const folder = join(models, name)
   const root = new Graph(name)
   const weights = new FileWeights(root, await openModelWeights(folder), compute)
-  buildAgentGraph(root, await readConfig(folder), weights, { linkType, compute, checkpointBlocks })
+  buildAgentGraph(root, await readConfig(folder), weights, { compute, checkpointBlocks })
   return root
 }
 
 describe.each(['llama', 'llama3-rope-bf16', 'mistral-window', 'qwen2-sharded', 'qwen3'])('kernels for %s', (name) => {
-  it.each(Object.keys(innerLinkTypes) as InnerLinkType[])('on the CPU, inner link %s', async (type) => {
-    expect(missingKernels(await agentGraph(name, 'float32', type, false), 'cpu')).toEqual([])
-    expect(missingKernels(await agentGraph(name, 'float32', type, true), 'cpu')).toEqual([])
+  it.each([false, true])('on the CPU, checkpointed blocks %s', async (checkpointBlocks) => {
+    expect(missingKernels(await agentGraph(name, 'float32', checkpointBlocks), 'cpu')).toEqual([])
   })
 
   it.each(['float16', 'bfloat16'] as const)('on CUDA in %s', async (compute) => {
-    expect(missingKernels(await agentGraph(name, compute, 'ln_res_adapter', true), 'cuda')).toEqual(onCpu)
+    expect(missingKernels(await agentGraph(name, compute, true), 'cuda')).toEqual(onCpu)
   })
 })
 
@@ -46,6 +45,6 @@ describe.each(['forward', 'vjp', 'input', 'loss'] as const)('kernels of links: %
 })
 
 it('a node without a kernel is reported', async () => {
-  const g = await agentGraph('qwen3', 'float32', 'ln_res_adapter', false)
+  const g = await agentGraph('qwen3', 'float32', false)
   expect(missingKernels(g, 'cuda')).toEqual(['GroupQueryAttention f32'])
 })
