@@ -1,8 +1,19 @@
 /** The parts of set-up that decide: Node versions, stamps, the lock, package names, the installed state against the lock file. */
-import { spawnSync } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
+import { pathToFileURL } from 'node:url'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { dependencyProblem } from '../../../scripts/setup/dependencies.mjs'
 import { withLock } from '../../../scripts/setup/lock.mjs'
@@ -131,21 +142,105 @@ describe('the lock', () => {
     expect(await withLock(held(), async () => 'in')).toBe('in')
   })
 
+  /** What a taken lock says of its holder, which is this process. */
+  const ownEntry = async (): Promise<Record<string, unknown>> =>
+    withLock(
+      held(),
+      async () => JSON.parse(readFileSync(path.join(held(), 'holder'), 'utf8')) as Record<string, unknown>,
+    )
+  const leave = (holder: object | string, age = 0) => {
+    mkdirSync(held(), { recursive: true })
+    writeFileSync(path.join(held(), 'holder'), typeof holder === 'string' ? holder : JSON.stringify(holder))
+    const then = Date.now() / 1000 - age
+    utimesSync(held(), then, then)
+  }
+  /** Whether a comer gets in; one who has to wait is let in by removing the lock. */
+  const waits = async (): Promise<boolean> => {
+    let waited = false
+    await withLock(
+      held(),
+      async () => undefined,
+      () => {
+        waited = true
+        rmSync(held(), { recursive: true })
+      },
+    )
+    return waited
+  }
+
   it('is taken over from a process that has ended', async () => {
     const { pid } = spawnSync(process.execPath, ['-e', '0'])
-    mkdirSync(held(), { recursive: true })
-    writeFileSync(path.join(held(), 'pid'), String(pid))
-    expect(await withLock(held(), async () => 'in')).toBe('in')
+    leave({ ...(await ownEntry()), id: 'gone', pid })
+    expect(await waits()).toBe(false)
+  })
+
+  it('is kept by another process that runs, however long it has been silent', async () => {
+    const child = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'])
+    try {
+      const stat = existsSync(`/proc/${child.pid}/stat`) ? readFileSync(`/proc/${child.pid}/stat`, 'utf8') : null
+      const start = stat ? stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19] : ''
+      leave({ ...(await ownEntry()), id: 'other', pid: child.pid, start }, start ? 3600 : 0)
+      expect(await waits()).toBe(true)
+    } finally {
+      child.kill()
+    }
+  })
+
+  it('is taken over from an earlier process of the same pid, be it our own', async () => {
+    const entry = await ownEntry()
+    leave({ ...entry, id: 'before' })
+    expect(await waits()).toBe(false)
+    if (entry.start === '') return
+    leave({ ...entry, id: 'before', start: '1' })
+    expect(await waits()).toBe(false)
+    leave({ ...entry, id: 'before', pid: process.ppid, start: '1' })
+    expect(await waits()).toBe(false)
+  })
+
+  it('of another machine or container is kept while its holder touches it', async () => {
+    const { pid } = spawnSync(process.execPath, ['-e', '0'])
+    const elsewhere = { id: 'far', place: 'elsewhere', pid, start: '' }
+    leave(elsewhere, 30)
+    expect(await waits()).toBe(true)
+    leave({ ...elsewhere, pid: process.pid }, 90)
+    expect(await waits()).toBe(false)
   })
 
   it.each([
-    ['before naming itself', null],
-    ['while naming itself', ''],
-  ])('is taken over from one that died %s', async (_, pid) => {
-    mkdirSync(held(), { recursive: true })
-    if (pid !== null) writeFileSync(path.join(held(), 'pid'), pid)
-    utimesSync(held(), 1, 1)
-    expect(await withLock(held(), async () => 'in')).toBe('in')
+    ['nothing', ''],
+    ['half a name', '{"id":"a","pla'],
+  ])('that names %s is waited for, and taken over when it is old', async (_, text) => {
+    leave(text)
+    expect(await waits()).toBe(true)
+    leave(text, 90)
+    expect(await waits()).toBe(false)
+  })
+
+  it('of a dead holder goes to one comer at a time, in many processes at once', async () => {
+    const { pid } = spawnSync(process.execPath, ['-e', '0'])
+    leave({ ...(await ownEntry()), id: 'gone', pid })
+    const comer = path.join(folder, 'comer.mjs')
+    const inside = path.join(folder, 'inside')
+    const module = pathToFileURL(path.join(repository, 'scripts/setup/lock.mjs')).href
+    writeFileSync(
+      comer,
+      `import { mkdirSync, rmdirSync } from 'node:fs'
+       import { withLock } from ${JSON.stringify(module)}
+       for (let round = 0; round < 3; round += 1)
+         await withLock(${JSON.stringify(held())}, async () => {
+           mkdirSync(${JSON.stringify(inside)}) // fails when somebody else is in
+           await new Promise((resolve) => setTimeout(resolve, 5))
+           rmdirSync(${JSON.stringify(inside)})
+         })`,
+    )
+    const codes = await Promise.all(
+      Array.from({ length: 4 }, async () => {
+        const child = spawn(process.execPath, [comer], { stdio: 'inherit' })
+        return (await once(child, 'exit'))[0] as number
+      }),
+    )
+    expect(codes).toEqual([0, 0, 0, 0])
+    expect(readdirSync(path.dirname(held()))).toEqual([])
   })
 })
 
