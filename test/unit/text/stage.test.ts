@@ -3,6 +3,8 @@ import { UserError } from '../../../src-main/engine/errors'
 import { loadModelText } from '../../../src-main/engine/text/model-text'
 import { cutAtMarkers, markersFor, type PromptPart } from '../../../src-main/engine/text/slots'
 import { fillSlots, layOut, renderStage, type StageOptions } from '../../../src-main/engine/text/stage'
+import { renderInnerRow } from '../../../src-main/engine/text/inner-row'
+import { trainingText } from '../../../src-main/engine/training/training-texts'
 import { tinyModel } from './tiny-model'
 
 const text = (t: string): PromptPart => ({ kind: 'text', text: t })
@@ -115,15 +117,61 @@ describe('a template whose generation prompt is no prefix of a finished turn', (
     expect(stage.warnings).toEqual([expect.stringContaining('the last 1 prompt tokens differ')])
   })
 
-  it('counts only the slots before the first difference', async () => {
-    // The finished turn writes the user message with another header.
+  it('keeps the target whole where the finished turn has another header, and shows the one that is asked', async () => {
     const odd =
       '{% if add_generation_prompt %}<user>{{ messages[0].content }}<bot>{% else %}<sys>{{ messages[0].content }}<bot>{{ messages[1].content }}{% endif %}'
     const model = await loadModelText(await tinyModel({ chatTemplate: odd }))
     const layout = layOut(await renderStage(model, prompt, 'x', corrected), [2], { part: 'full' })
-    expect(layout.promptLength).toBe(0)
-    expect(layout.labels).toEqual([SYS, -100, -100, 113, BOT, 120])
-    expect(layout.predictions).toEqual({ positions: [2, 3, 4], ids: [113, BOT, 120] })
+    expect(layout.tokens).toEqual([USER, -100, -100, 113, BOT, 120])
+    expect(layout.promptLength).toBe(5)
+    expect(layout.predictions).toEqual({ positions: [4], ids: [120] })
+  })
+})
+
+describe('a template that writes the system text into the last message only', () => {
+  // as Mistral's does: once there is an answer, the user message is not the last one any more
+  const chatTemplate =
+    "{{ bos_token }}{% set system = messages[0].content if messages[0].role == 'system' else '' %}" +
+    "{% for m in messages if m.role != 'system' %}" +
+    "{% if m.role == 'user' %}<user>{% if loop.last and system %}{{ system }}\n\n{% endif %}{{ m.content | trim }}<bot>" +
+    '{% else %} {{ m.content | trim }}{{ eos_token }}{% endif %}{% endfor %}'
+  const prompt = { system: 'S', user: [text('a'), slot('plan'), text('q ')] }
+
+  it('reads in training what it reads in use, and learns the target alone', async () => {
+    const model = await loadModelText(await tinyModel({ chatTemplate }))
+    const stage = await renderStage(model, prompt, 'xy', corrected)
+    expect(stage.prompt.texts).toEqual(['<s><user>S\n\na', 'q<bot>'])
+    expect(stage.full!.texts).toEqual(['<s><user>S\n\na', 'q<bot> xy</s>'])
+    const layout = layOut(stage, [2], { part: 'full' })
+    expect(layout.labels.filter((id) => id >= 0)).toEqual([32, 120, 121, EOS])
+    expect(trainingText(stage)).toEqual({
+      prompt: stage.prompt.ids,
+      context: stage.prompt.ids,
+      target: [32, 120, 121, EOS],
+    })
+    expect(stage.warnings).toEqual([expect.stringContaining('differently once they are answered')])
+    const inner = await renderInnerRow(model, { system: 'S', user: [text('q')] }, 'xy', { ...corrected, maxLength: 50 })
+    expect(inner).toMatchObject({ ids: [BOS, USER, 83, 10, 10, 113, BOT, 32, 120, 121, EOS], promptLength: 7 })
+  })
+
+  it('needs no other text where there is no system message', async () => {
+    const model = await loadModelText(await tinyModel({ chatTemplate }))
+    const stage = await renderStage(model, { ...prompt, system: '' }, 'xy', corrected)
+    expect(stage.full!.texts).toEqual(['<s><user>a', 'q<bot> xy</s>'])
+    expect(stage.warnings).toEqual([])
+  })
+
+  it('loses the question to the target in reference mode, as published', async () => {
+    const model = await loadModelText(await tinyModel({ chatTemplate }))
+    const stage = await renderStage(model, prompt, 'xy', { mode: 'reference' })
+    expect(stage.full!.texts).toEqual(['<s><user>a', 'q<bot> xy</s>'])
+    expect(stage.beforeTarget.tokens).toBe(stage.prompt.ids.flat().length)
+  })
+
+  it('is refused where the end of the user message cannot be told', async () => {
+    const twice = chatTemplate.replace('{{ m.content | trim }}<bot>', '{{ m.content }}<bot>{{ m.content }}')
+    const model = await loadModelText(await tinyModel({ chatTemplate: twice }))
+    await expect(renderStage(model, { system: 'S', user: [text('q')] }, 'xy', corrected)).rejects.toThrow(UserError)
   })
 })
 
