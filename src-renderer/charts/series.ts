@@ -13,6 +13,21 @@ export interface Series {
   readonly high?: readonly number[]
 }
 
+/**
+ * Moves the points of several series that stand at one x apart, by at most `room` to each side, so that equal values and their
+ * intervals can be told from each other. Callers that tell exact values round x back.
+ */
+export function dodge(series: readonly Series[], room = 0.09): Series[] {
+  const step = series.length > 1 ? (2 * room) / (series.length - 1) : 0
+  return series.map((line, i) => ({ ...line, x: line.x.map((x) => x + (series.length > 1 ? i * step - room : 0)) }))
+}
+
+/** From the first to the last step of a run, for one x axis on all its charts; undefined without points. */
+export function stepRange(points: readonly MetricPoint[]): { readonly from: number; readonly to: number } | undefined {
+  const [first, last] = [points[0], points.at(-1)]
+  return first && last ? { from: first.step, to: last.step } : undefined
+}
+
 /** A vertical line with a word: a checkpoint that was the best, a resume. */
 export interface Mark {
   readonly x: number

@@ -1,5 +1,5 @@
 /** What a state means for a reader: its word, its tone, and whether the run still wants the machine. */
-import type { RunState, StepState } from '../../src-main/bridge/contract'
+import type { PipelineView, RunState, StepState } from '../../src-main/bridge/contract'
 
 export type Tone = 'neutral' | 'active' | 'good' | 'warning' | 'bad'
 
@@ -21,6 +21,23 @@ export function stateWord(state: RunState | StepState): string {
 
 export function stateTone(state: RunState | StepState): Tone {
   return words[state].tone
+}
+
+/** What a step still waits for: "Outer links (paused)", "Inner link: planner and 2 more"; empty where nothing. */
+export function waitsFor(pipeline: PipelineView | undefined, stepId: string | null): string {
+  const steps = pipeline?.steps ?? []
+  const missing = (steps.find((step) => step.id === stepId)?.requires ?? []).flatMap((id) =>
+    steps.filter((step) => step.id === id && step.state !== 'done'),
+  )
+  const worst = missing.find((step) => isBroken(step.state)) ?? missing[0]
+  if (!worst) return ''
+  const how = isBroken(worst.state) ? ` (${stateWord(worst.state).toLowerCase()})` : ''
+  return `${worst.title}${how}${missing.length > 1 ? ` and ${missing.length - 1} more` : ''}`
+}
+
+/** Stopped short of its end: it goes no further by itself. */
+export function isBroken(state: RunState | StepState): boolean {
+  return state === 'paused' || state === 'interrupted' || state === 'failed'
 }
 
 /** Queued or running: belongs on top of the list. */

@@ -6,7 +6,10 @@ export function reportDefects(): void {
   const report = (thrown: unknown): void => {
     const message = thrown instanceof Error ? thrown.message : String(thrown)
     const stack = thrown instanceof Error ? (thrown.stack ?? '') : ''
-    void window.studio.request('app/report', { message: message.slice(0, 4000), stack: stack.slice(0, 20000) })
+    // Where even this fails there is nobody left to tell, and an unhandled rejection would come back here for ever.
+    window.studio
+      .request('app/report', { message: message.slice(0, 4000), stack: stack.slice(0, 20000) })
+      .catch(() => undefined)
     noticeManager.report(asError(thrown))
   }
   window.addEventListener('error', (event) => {

@@ -1,7 +1,7 @@
 /** Errors that no button waited for stay until dismissed; good news is a toast that goes away. */
 import { toast } from 'svelte-sonner'
 import type { StudioError } from '../../src-main/bridge/contract'
-import { listen } from './bridge'
+import { ask, listen } from './bridge'
 import { settingsManager } from './settings-manager.svelte'
 
 export interface Problem {
@@ -31,7 +31,10 @@ class NoticeManager {
     this.#problems = [...this.#problems, { id: this.#nextId++, error }].slice(-5)
   }
 
+  /** Main keeps its own problems, for a reload, until they are dismissed here. */
   dismiss(id: number): void {
+    const problem = this.#problems.find((known) => known.id === id)
+    if (problem) ask('app/dismissProblem', { problem: { ...problem.error } }).catch(() => undefined)
     this.#problems = this.#problems.filter((problem) => problem.id !== id)
   }
 

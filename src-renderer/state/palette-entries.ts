@@ -1,6 +1,8 @@
-/** Everything that the command palette can find, made when it opens. */
-import { formatPercent, plural } from '../lib/format'
-import { kindWords, stateWord } from '../lib/run-state'
+/** Everything that the command palette can find, made when it opens; checkpoints and questions come when main has answered. */
+import type { CheckpointView, QuestionSummary } from '../../src-main/bridge/contract'
+import { formatCount, formatPercent, plural } from '../lib/format'
+import { isActive, kindWords, stateWord } from '../lib/run-state'
+import { ask } from './bridge'
 import { projectManager } from './project-manager.svelte'
 import { resultsManager } from './results-manager.svelte'
 import { runsManager } from './runs-manager.svelte'
@@ -15,7 +17,7 @@ export interface PaletteEntry {
   readonly act: () => unknown
 }
 
-export function paletteEntries(): PaletteEntry[] {
+export function paletteEntries(found: Found): PaletteEntry[] {
   const list: PaletteEntry[] = []
   const add = (group: string, title: string, hint: string, act: () => unknown): void => {
     list.push({ id: `${group}/${list.length}`, group, title, hint, act })
@@ -39,6 +41,17 @@ export function paletteEntries(): PaletteEntry[] {
     } else if (run.resumable && run.state !== 'queued' && run.state !== 'stopping') {
       add('Actions', `Resume: ${run.title}`, stateWord(run.state).toLowerCase(), () => runsManager.resume(run))
     }
+    if (run.state === 'stopping') add('Actions', `End now: ${run.title}`, '', () => runsManager.cancel(run))
+    if (run.step !== null && !isActive(run.state)) {
+      add('Actions', `Run again: ${run.title}`, 'a new run from its start', async () => {
+        const fresh = await runsManager.again(run)
+        if (fresh !== undefined) viewManager.go({ screen: 'runs', run: fresh })
+      })
+    }
+  }
+  for (const step of pipeline?.steps ?? []) {
+    if (step.state !== 'ready') continue
+    add('Actions', `Run the step: ${step.title}`, kindWords[step.kind], () => projectManager.runStep(step.id))
   }
   for (const appearance of ['light', 'dark', 'system'] as const) {
     if (settingsManager.settings?.appearance === appearance) continue
@@ -53,5 +66,38 @@ export function paletteEntries(): PaletteEntry[] {
     const hint = `${formatPercent(result.accuracy.value)} % · questions`
     add('Results', result.title, hint, () => viewManager.go({ screen: 'results', result: result.id }))
   }
+  for (const each of found.checkpoints) {
+    const hint = `checkpoint · step ${formatCount(each.step)}${each.best ? ' · best' : ''}`
+    const checkpoint = `${each.run}/${each.step}`
+    add('Checkpoints', each.runTitle, hint, () => viewManager.go({ screen: 'checkpoints', checkpoint }))
+  }
+  for (const { result, title, rows } of found.questions) {
+    for (const { index, rollout, question } of rows) {
+      const place = { screen: 'results', result, question: index, ...(rollout > 0 ? { rollout } : {}) } as const
+      add('Questions', `${index + 1}: ${question}`, title, () => viewManager.go(place))
+    }
+  }
   return list
+}
+
+/** What only main knows. */
+export interface Found {
+  readonly checkpoints: readonly CheckpointView[]
+  readonly questions: readonly { result: string; title: string; rows: readonly QuestionSummary[] }[]
+}
+
+export const nothingFound: Found = { checkpoints: [], questions: [] }
+
+/** Checkpoints, and the questions of the evaluation that is open (else of the newest) that hold `words`. */
+export async function askPalette(words: string): Promise<Found> {
+  const project = projectManager.name
+  if (project === undefined) return nothingFound
+  const result = resultsManager.get(viewManager.place.result ?? '') ?? resultsManager.list?.[0]
+  const [{ checkpoints }, rows] = await Promise.all([
+    ask('checkpoints/list', { project }),
+    result && words.trim() !== ''
+      ? ask('results/questions', { project, result: result.id, search: words.trim().slice(0, 200), limit: 20 })
+      : undefined,
+  ])
+  return { checkpoints, questions: result && rows ? [{ result: result.id, title: result.title, rows: rows.rows }] : [] }
 }

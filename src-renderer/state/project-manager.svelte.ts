@@ -81,6 +81,12 @@ class ProjectManager {
     await this.#act((project) => ask('pipeline/start', { project, steps: { kind: 'all' } }))
   }
 
+  /** Queues one step by name, again if it is done. */
+  async runStep(step: string): Promise<void> {
+    await this.#act((project) => ask('pipeline/start', { project, steps: { kind: 'one', step } }))
+  }
+
+  /** Asks the pipeline to stop; a second time ends the running step at once. */
   async stop(): Promise<void> {
     await this.#act((project) => ask('pipeline/stop', { project }))
   }

@@ -22,6 +22,8 @@ export class RunWatch {
   #frame = 0
   #off: (() => void)[] = []
   #state: RunSummary['state'] | undefined
+  /** When the stretch began whose points are shown. */
+  #stretch: number | undefined
 
   constructor(
     readonly project: string,
@@ -38,19 +40,18 @@ export class RunWatch {
         this.#changed()
       }),
       listen('run/log', (event) => {
-        if (mine(event) && event.from === this.#logTo) this.#appendLog(event.text)
-        else if (mine(event) && this.#logTo >= 0 && event.from > this.#logTo) void this.loadLog()
+        if (mine(event) && this.#logTo >= 0) this.#growLog(event.from, event.text)
       }),
       listen('run/changed', ({ run: summary }) => {
         if (!mine({ project: summary.project, run: summary.id })) return
-        // A resumed run starts from its last checkpoint: later points are void. A change of state also changes details.
-        if (summary.state !== this.#state) {
-          if (summary.state === 'running') {
-            this.points.length = 0
-            void this.#loadMetrics()
-          }
-          void this.#loadDetail()
+        // A new stretch starts from the last checkpoint, and the file of metrics was cut there. A change of state changes details.
+        const stretch = summary.stretch?.time
+        if (stretch !== undefined && stretch !== this.#stretch) {
+          this.points.length = 0
+          this.#stretch = stretch
+          void this.#loadMetrics()
         }
+        if (summary.state !== this.#state) void this.#loadDetail()
         this.#state = summary.state
       }),
     ]
@@ -100,6 +101,7 @@ export class RunWatch {
   async #loadDetail(): Promise<void> {
     await this.#detail.load(() => ask('runs/get', { project: this.project, run: this.run }))
     this.#state ??= this.#detail.value?.state
+    this.#stretch ??= this.#detail.value?.stretch?.time
   }
 
   async #loadMetrics(): Promise<void> {
@@ -125,13 +127,24 @@ export class RunWatch {
 
   #push(points: readonly MetricPoint[]): void {
     for (const point of points) {
-      if (this.points.length === 0 || point.step > this.points[this.points.length - 1].step) this.points.push(point)
+      // The same step at a later time is a resumed run that does it again: what came after it is void.
+      const last = this.points.at(-1)
+      if (last && point.step <= last.step) {
+        const again = this.points.findIndex((known) => known.step >= point.step)
+        if (this.points[again].time >= point.time) continue
+        this.points.length = again
+      }
+      this.points.push(point)
     }
   }
 
-  #appendLog(text: string): void {
-    this.#logTo += new TextEncoder().encode(text).length
-    const log = this.#log + text
+  /** Appends what is new of a text that starts at byte `from`; asks again where a part between is missing. */
+  #growLog(from: number, text: string): void {
+    if (from > this.#logTo) return void this.loadLog()
+    const bytes = new TextEncoder().encode(text)
+    const fresh = bytes.subarray(Math.min(this.#logTo - from, bytes.length))
+    this.#logTo += fresh.length
+    const log = this.#log + new TextDecoder().decode(fresh)
     this.#log = log.length > logLimit ? log.slice(log.indexOf('\n', log.length - logLimit) + 1) : log
   }
 

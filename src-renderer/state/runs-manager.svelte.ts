@@ -69,6 +69,14 @@ class RunsManager {
     this.#put(await ask('runs/resume', { project: run.project, run: run.id }))
   }
 
+  /** A new run of the same pipeline step; its id. Undefined for a run that belongs to no step. */
+  async again(run: RunSummary): Promise<string | undefined> {
+    if (run.step === null) return undefined
+    const fresh = await ask('runs/start', { project: run.project, step: run.step })
+    this.#put(fresh)
+    return fresh.id
+  }
+
   /** Bytes freed. */
   async remove(run: RunSummary): Promise<number> {
     const { bytes } = await ask('runs/delete', { project: run.project, run: run.id })

@@ -7,7 +7,7 @@ class SettingsManager {
   #settings = new Resource<SettingsView>()
   #info = new Resource<AppInfo>()
   #remembered = $state.raw<Readonly<Record<string, string>>>({})
-  #pending = new Map<string, ReturnType<typeof setTimeout>>()
+  #pending = new Map<string, { text: string; timer: ReturnType<typeof setTimeout> }>()
 
   get settings(): SettingsView | undefined {
     return this.#settings.value
@@ -23,6 +23,7 @@ class SettingsManager {
 
   async start(): Promise<void> {
     listen('settings/changed', ({ settings }) => this.#take(settings))
+    window.addEventListener('pagehide', () => this.flush())
     await Promise.all([this.#info.load(() => ask('app/info', {})), this.#settings.load(() => ask('settings/get', {}))])
     this.#remembered = { ...this.#settings.value?.view, ...this.#remembered }
     this.#applyAppearance()
@@ -48,20 +49,27 @@ class SettingsManager {
     }
   }
 
-  /** Remembers a small JSON value; main hears of it half a second after the last change. */
+  /** Remembers a small JSON value; main hears of it half a second after the last change, or when the page goes. */
   remember(key: string, value: unknown): void {
     const text = JSON.stringify(value)
     if (this.#remembered[key] === text) return
     this.#remembered = { ...this.#remembered, [key]: text }
-    clearTimeout(this.#pending.get(key))
-    this.#pending.set(
-      key,
-      setTimeout(() => {
-        this.#pending.delete(key)
-        // Losing a remembered filter is no reason to trouble anybody.
-        void window.studio.request('settings/view', { key, value: text })
-      }, 500),
-    )
+    clearTimeout(this.#pending.get(key)?.timer)
+    this.#pending.set(key, { text, timer: setTimeout(() => this.#send(key), 500) })
+  }
+
+  /** Tells main at once what is still to be remembered. */
+  flush(): void {
+    for (const key of [...this.#pending.keys()]) this.#send(key)
+  }
+
+  #send(key: string): void {
+    const pending = this.#pending.get(key)
+    if (!pending) return
+    clearTimeout(pending.timer)
+    this.#pending.delete(key)
+    // Losing a remembered filter is no reason to trouble anybody.
+    window.studio.request('settings/view', { key, value: pending.text }).catch(() => undefined)
   }
 
   #take(settings: SettingsView): void {

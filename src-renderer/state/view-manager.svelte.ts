@@ -8,6 +8,8 @@ export interface Place {
   readonly screen: Screen
   /** The run that the Runs screen shows. */
   readonly run?: string
+  /** The checkpoint that the Checkpoints screen shows: run/step. */
+  readonly checkpoint?: string
   /** The evaluation whose questions the Results screen shows. */
   readonly result?: string
   /** The question that is open. */
@@ -91,11 +93,12 @@ export const viewManager = new ViewManager()
 
 function isPlace(value: unknown): value is Place {
   if (typeof value !== 'object' || value === null) return false
-  const { screen, run, result, question, rollout } = value as Record<string, unknown>
+  const { screen, run, checkpoint, result, question, rollout } = value as Record<string, unknown>
   const optional = (field: unknown, type: string): boolean => field === undefined || typeof field === type
   return (
     screens.some((name) => name === screen) &&
     optional(run, 'string') &&
+    optional(checkpoint, 'string') &&
     optional(result, 'string') &&
     optional(question, 'number') &&
     optional(rollout, 'number')

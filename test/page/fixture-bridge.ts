@@ -58,6 +58,7 @@ export function fixtureBridge(query: URLSearchParams): StudioBridge {
       packaged: false,
       problems: [],
     }),
+    'app/dismissProblem': () => ({}),
     'app/reveal': () => ({}),
     'app/report': () => ({}),
     'settings/get': () => settings,
@@ -65,7 +66,7 @@ export function fixtureBridge(query: URLSearchParams): StudioBridge {
     'settings/view': () => ({}),
     'settings/chooseWorkspace': () => settings,
     'system/info': () => data.system,
-    'projects/list': () => ({ projects: [data.projectView(state)], damaged: [] }),
+    'projects/list': () => ({ projects: [data.projectView(state)], damaged: data.damaged }),
     'projects/open': () => data.projectView(state),
     'projects/demo': () => data.projectView(state),
     'pipeline/get': () => data.pipeline(state),
@@ -101,7 +102,14 @@ export function fixtureBridge(query: URLSearchParams): StudioBridge {
       history: [{ time: run(id).started ?? run(id).created, state: 'running', detail: 'process 41260' }],
     }),
     'runs/start': () => runs[0],
-    'runs/cancel': ({ run: id }) => change(id, { state: 'stopping' }),
+    'runs/cancel': ({ run: id }) => change(id, { state: run(id).state === 'stopping' ? 'interrupted' : 'stopping' }),
+    'runs/dependents': ({ run: id }) => ({
+      runs: id.includes('inner')
+        ? runs
+            .filter((other) => other.kind === 'outer')
+            .map(({ id: other, title, state: standing }) => ({ run: other, title, state: standing }))
+        : [],
+    }),
     'runs/resume': ({ run: id }) => change(id, { state: 'running', error: null, ended: null }),
     'runs/delete': ({ run: id }) => {
       runs = runs.filter((candidate) => candidate.id !== id)
@@ -164,6 +172,7 @@ export function fixtureBridge(query: URLSearchParams): StudioBridge {
         index,
         data.results(state).find((candidate) => candidate.id === result),
       ),
+    'checkpoints/export': () => ({ folder: '/home/maria/links', files: ['outer_12.pt', 'outer_23.pt', 'outer_31.pt'] }),
     'checkpoints/list': () => ({ checkpoints: data.checkpoints(state) }),
   }
 

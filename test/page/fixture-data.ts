@@ -2,6 +2,7 @@
 import type {
   CheckpointView,
   ComparisonTable,
+  DamagedProject,
   MetricPoint,
   PipelineView,
   ProjectView,
@@ -86,6 +87,7 @@ export function runs(state: FixtureState): RunSummary[] {
         created: now - 80 * minute,
         started: standing === 'queued' ? null : now - 70 * minute + i * 1000,
         ended,
+        stretch: standing === 'queued' ? null : { time: now - 70 * minute + i * 1000, resumedFrom: null },
         seconds: standing === 'queued' ? 0 : 40 + i * 17,
         progress:
           standing === 'running' || standing === 'failed'
@@ -386,22 +388,45 @@ export function checkpoints(state: FixtureState): CheckpointView[] {
         bytes: 420_000,
         folder: `/home/maria/RecursiveMAS/projects/Demo/runs/${run.id}/checkpoints/step-${step}`,
         manifest: {
+          links:
+            run.kind === 'inner'
+              ? [{ key: 'inner', type: 'ln_res_adapter', inWidth: 64, outWidth: 64 }]
+              : [64, 96, 80].map((inWidth, at) => ({
+                  key: ['outer_12', 'outer_23', 'outer_31'][at],
+                  type: 'outer_ln_res_adapter',
+                  inWidth,
+                  outWidth: [96, 80, 64][at],
+                })),
           style: 'sequential',
+          role: run.kind === 'inner' ? (run.step?.replace('inner-', '') ?? null) : null,
+          baseModels: roles.map((role) => ({ role, id: role, revision: null })),
+          dataset: { file: '/home/maria/RecursiveMAS/projects/Demo/assets/train.jsonl', rows: 3000 },
+          rounds: run.kind === 'inner' ? null : { from: 1, to: 3 },
+          mode: 'corrected',
+          metrics: { accuracy: 0.5 + step / 320 },
+          promptPack: 'sha256:4f1c…',
           seed: 42,
           step,
-          promptPack: 'sha256:4f1c…',
-          baseModel: 'vel-planner',
-          inWidth: 64,
-          outWidth: 64,
         },
       })),
     )
 }
 
+export const damaged: DamagedProject[] = [
+  {
+    name: 'Old project',
+    error: {
+      what: 'The project “Old project” cannot be read.',
+      why: 'project.json ends in the middle.',
+      next: 'Put back a copy of the file, or remove the folder.',
+    },
+  },
+]
+
 export const system: SystemInfo = {
   cpu: { model: 'AMD Ryzen Threadripper PRO 5955WX', cores: 16, load: 0.71 },
   memory: { total: 64 * 1024 ** 3, available: 54.2 * 1024 ** 3 },
   disk: { folder: '/home/maria/RecursiveMAS', total: 1.8e12, free: 6.1e11 },
-  device: { kind: 'cpu', name: 'CPU (float32)' },
+  device: { kind: 'cpu', name: 'AMD Ryzen Threadripper PRO 5955WX' },
   engineBytes: 512 * 1024 ** 2,
 }

@@ -16,8 +16,8 @@ const emit = (name: string, payload: unknown): void => listeners.get(name)?.forE
 const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve))
 const steps = (): number[] => watch.points.map((each) => each.step)
 
-function summary(state: RunSummary['state']): RunSummary {
-  return { project: 'Demo', id: 'r1', state } as RunSummary
+function summary(state: RunSummary['state'], stretch: RunSummary['stretch'] = null): RunSummary {
+  return { project: 'Demo', id: 'r1', state, stretch } as RunSummary
 }
 
 beforeEach(() => {
@@ -60,18 +60,46 @@ it('keeps points that came before the history did', async () => {
   expect(steps()).toEqual([1, 2, 3])
 })
 
-it('forgets the steps that a resumed run does again', async () => {
+it('forgets the steps that a resumed run does again, though the file was not cut yet when it was asked for', async () => {
   await settle()
   emit('run/metrics', { ...key, points: [point(3), point(4)] })
+  answers['runs/metrics'] = () => ({ points: [point(1), point(2), point(3), point(4)], validations: [], total: 4 })
   emit('run/changed', { run: summary('interrupted') })
-  emit('run/changed', { run: summary('running') })
-  emit('run/metrics', { ...key, points: [point(3, 103)] })
+  emit('run/changed', { run: summary('running', { time: 100, resumedFrom: 2 }) })
   await settle()
+  emit('run/metrics', { ...key, points: [point(3, 103)] })
   expect(watch.points.map(({ step, time }) => [step, time])).toEqual([
     [1, 1],
     [2, 2],
     [3, 103],
   ])
+  emit('run/metrics', { ...key, points: [point(3, 103), point(4, 104)] })
+  expect(watch.points.map(({ step, time }) => [step, time]).slice(2)).toEqual([
+    [3, 103],
+    [4, 104],
+  ])
+})
+
+it('keeps the first steps of a new stretch that came before the answer did', async () => {
+  await settle()
+  answers['runs/metrics'] = () => ({ points: [point(1), point(2), point(3), point(4)], validations: [], total: 4 })
+  emit('run/changed', { run: summary('running', { time: 100, resumedFrom: 2 }) })
+  emit('run/metrics', { ...key, points: [point(3, 103)] })
+  await settle()
+  expect(watch.points.map(({ step, time }) => [step, time]).slice(2)).toEqual([[3, 103]])
+})
+
+it('asks for the metrics once a stretch', async () => {
+  await settle()
+  let asked = 0
+  answers['runs/metrics'] = () => {
+    asked += 1
+    return { points: [point(1)], validations: [], total: 1 }
+  }
+  for (let i = 0; i < 3; i += 1) emit('run/changed', { run: summary('running', { time: 100, resumedFrom: null }) })
+  await settle()
+  expect(asked).toBe(1)
+  expect(steps()).toEqual([1])
 })
 
 it('tells of many events once a frame', async () => {
@@ -88,6 +116,10 @@ it('grows the log, and asks again where a part is missing', async () => {
   await watch.loadLog()
   emit('run/log', { ...key, from: 4, text: 'zwö\n' })
   expect(watch.log).toBe('one\nzwö\n')
+  emit('run/log', { ...key, from: 4, text: 'zwö\nthr' })
+  expect(watch.log).toBe('one\nzwö\nthr')
+  emit('run/log', { ...key, from: 4, text: 'zwö\n' })
+  expect(watch.log).toBe('one\nzwö\nthr')
   emit('run/log', { ...key, from: 9, text: 'three\n' })
   expect(watch.log).toBe('one\nzwö\nthree\n')
   answers['runs/log'] = () => ({ text: 'all of it\n', from: 0, to: 50, size: 50 })
@@ -102,7 +134,7 @@ it('keeps what is known when a question fails', async () => {
     throw new Error('gone')
   }
   emit('run/changed', { run: summary('paused') })
-  emit('run/changed', { run: summary('running') })
+  emit('run/changed', { run: summary('running', { time: 100, resumedFrom: 2 }) })
   await settle()
   expect(watch.error?.why).toContain('gone')
 })

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { byStep, gradientsByLink, lossesByRound } from '../../../src-renderer/charts/series'
+import { byStep, dodge, gradientsByLink, lossesByRound, stepRange } from '../../../src-renderer/charts/series'
 import type { MetricPoint } from '../../../src-main/bridge/contract'
 
 function point(step: number, fields: Partial<MetricPoint> = {}): MetricPoint {
@@ -35,5 +35,29 @@ describe('series of metrics', () => {
     expect(lossesByRound([point(1, { roundLosses: [0.5] })])).toEqual([])
     expect(lossesByRound([point(1, { roundLosses: [null, null, 0.5] })])).toEqual([])
     expect(lossesByRound([point(1, { roundLosses: [0.4, 0.5] })]).map(({ y }) => y)).toEqual([[0.4], [0.5]])
+  })
+})
+
+describe('places of points', () => {
+  const line = (label: string) => ({ label, x: [1, 2], y: [5, 6], color: 0 })
+
+  it('moves series that share an x apart, evenly, values untouched', () => {
+    const moved = dodge([line('a'), line('b'), line('c')], 0.1)
+    expect(moved.map(({ x }) => x.map((value) => Number(value.toFixed(6))))).toEqual([
+      [0.9, 1.9],
+      [1, 2],
+      [1.1, 2.1],
+    ])
+    expect(moved.map(({ y }) => y)).toEqual([
+      [5, 6],
+      [5, 6],
+      [5, 6],
+    ])
+    expect(dodge([line('a')])[0].x).toEqual([1, 2])
+  })
+
+  it('a run has one range of steps for all its charts', () => {
+    expect(stepRange([point(3), point(4), point(9)])).toEqual({ from: 3, to: 9 })
+    expect(stepRange([])).toBeUndefined()
   })
 })

@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest'
+import type { PipelineView } from '../../../src-main/bridge/contract'
+import { waitsFor } from '../../../src-renderer/lib/run-state'
+
+function pipeline(states: Record<string, string>, requires: string[]): PipelineView {
+  const steps = Object.entries(states).map(([id, state]) => ({ id, title: id.toUpperCase(), state, requires: [] }))
+  return { steps: [...steps, { id: 'last', title: 'Last', state: 'waiting', requires }] } as unknown as PipelineView
+}
+
+it('names what is not done, the broken one first', () => {
+  expect(waitsFor(pipeline({ a: 'done', b: 'running' }, ['a', 'b']), 'last')).toBe('B')
+  expect(waitsFor(pipeline({ a: 'queued', b: 'queued', c: 'queued' }, ['a', 'b', 'c']), 'last')).toBe('A and 2 more')
+  expect(waitsFor(pipeline({ a: 'queued', b: 'failed' }, ['a', 'b']), 'last')).toBe('B (failed) and 1 more')
+})
+
+it('is empty where nothing is awaited or the step is not known', () => {
+  expect(waitsFor(pipeline({ a: 'done' }, ['a']), 'last')).toBe('')
+  expect(waitsFor(pipeline({ a: 'running' }, ['a']), null)).toBe('')
+  expect(waitsFor(undefined, 'last')).toBe('')
+})
