@@ -26,11 +26,6 @@ export function wilson(right: number, n: number): Interval {
   }
 }
 
-/** Half the width of an interval: the "± x" behind a number. */
-export function halfWidth({ low, high }: Interval): number {
-  return (high - low) / 2
-}
-
 export interface PairedDifference extends Interval {
   /** Questions that only the first, and only the second got right. */
   readonly onlyFirst: number
