@@ -93,9 +93,16 @@ async function start(args) {
   }
   return new Promise((resolve, reject) => {
     const child = spawn(executable, [root, ...flags, ...args], { stdio: 'inherit', cwd: root })
+    // Ctrl-C in a terminal reaches the app by itself: only the app may end this process, once its last checkpoint is written.
+    process.on('SIGINT', () => {})
+    let passedOn = false
     /** @type {NodeJS.Signals[]} */
-    const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
-    for (const signal of signals) process.on(signal, () => child.kill(signal))
+    const signals = ['SIGTERM', 'SIGHUP']
+    for (const signal of signals)
+      process.on(signal, () => {
+        if (!passedOn) child.kill(signal)
+        passedOn = true
+      })
     child.on('error', reject)
     child.on('exit', (code, signal) => resolve(signal ? 128 : (code ?? 0)))
   })

@@ -9,7 +9,7 @@ import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { app, BrowserWindow, dialog, ipcMain, nativeTheme, protocol, shell } from 'electron'
 import { eventChannel, requestChannel } from './bridge/channels'
-import type { EventName, EventPayload, SettingsView, StudioError, SystemInfo } from './bridge/contract'
+import type { EventName, EventPayload, SettingsView, SystemInfo } from './bridge/contract'
 import { createHandlers } from './bridge/handlers'
 import { answer, errorForPage } from './bridge/serve'
 import { UserError } from './engine/errors'
@@ -17,6 +17,7 @@ import { utilitySpawner } from './jobs/spawn-utility'
 import { Studio } from './studio'
 import { AppLog } from './system/app-log'
 import { SystemProbe } from './system/probes'
+import { Problems } from './system/problems'
 import { SettingsStore } from './system/settings-store'
 import { guardPages, guardSession } from './window/guard'
 import { backgroundColour, openMainWindow } from './window/main-window'
@@ -26,6 +27,8 @@ import { isOwnPage, pageFile, pageScheme } from './window/page-files'
 const title = 'RecursiveMAS Studio'
 /** Milliseconds that running jobs get for a last checkpoint when the app ends. */
 const quitGrace = 15_000
+/** A page whose process goes away is loaded again so many times in a minute; then something is wrong that this does not mend. */
+const mostReloads = 3
 
 const here = path.dirname(fileURLToPath(import.meta.url))
 const pageFolder = path.join(here, '..', 'renderer')
@@ -37,11 +40,18 @@ const nativeAssets = app.isPackaged
 let studio: Studio
 /** Fulfilled when the workspace is open; what the page asks before waits for it. */
 let started: Promise<void>
-let log: AppLog
+let log: AppLog | undefined
 let settings: SettingsStore
 let window: BrowserWindow | null = null
 let quitting = false
-const problems: StudioError[] = []
+/** Everything that is to be written before the end is written. */
+let settled = false
+/** The app was started once more while it was ending. */
+let wantedAgain = false
+let reloads: number[] = []
+const problems = new Problems()
+/** What went wrong before there was a log. */
+let unlogged: unknown[] = []
 const probe = new SystemProbe()
 
 app.setName(title)
@@ -54,23 +64,28 @@ process.on('unhandledRejection', noteProblem)
 if (!app.requestSingleInstanceLock()) app.quit()
 else {
   settings = new SettingsStore(path.join(app.getPath('userData'), 'settings.json'), noteProblem)
-  log = new AppLog(path.join(workspaceFolder(), 'logs'))
+  openLog()
   nativeTheme.themeSource = settings.get().appearance
-  guardPages((text) => log.write(text))
-  app.on('second-instance', showWindow)
+  guardPages((text) => log?.write(text))
+  app.on('second-instance', () => {
+    if (quitting) wantedAgain = true
+    else showWindow()
+  })
   app.on('activate', showWindow)
   app.on('window-all-closed', () => {
     if (!studio?.queue.busy) app.quit()
   })
   app.on('before-quit', beforeQuit)
-  void app.whenReady().then(ready).catch(noteProblem)
+  void app.whenReady().then(ready).catch(giveUp)
 }
 
 function ready(): void {
   guardSession()
   protocol.handle(pageScheme, (request) => pageFile(pageFolder, request.url))
   setMenu(app.isPackaged)
-  studio = createStudio()
+  // Chromium's own handlers go after the first signal, and the second one would end the app without its last checkpoint.
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => app.quit())
+  studio = createStudio(workspaceFolder())
   started = startStudio()
   serve()
   showWindow()
@@ -79,12 +94,26 @@ function ready(): void {
     sendSettings()
   })
   setInterval(() => void sendUsage(), 2000)
-  log.write(`started ${title} ${app.getVersion()} on Electron ${process.versions.electron}`)
+  log?.write(`started ${title} ${app.getVersion()} on Electron ${process.versions.electron}`)
 }
 
-function createStudio(): Studio {
+/** Nothing can be shown: says so and lets the next start try. */
+function giveUp(error: unknown): void {
+  log?.write('the app cannot be shown', error)
+  const { what, why, next } = errorForPage(error)
+  dialog.showErrorBox(`${title} cannot start`, `${what}\n${why}\n${next}`)
+  app.quit()
+}
+
+function openLog(): void {
+  log = new AppLog(path.join(workspaceFolder(), 'logs'))
+  for (const error of unlogged) log.write('problem', error)
+  unlogged = []
+}
+
+function createStudio(workspace: string): Studio {
   return new Studio({
-    workspace: workspaceFolder(),
+    workspace,
     demo: {
       folder: path.join(nativeAssets, 'demo'),
       // The short pipeline is for tests of the app itself: it shows that everything works, not what it can do.
@@ -101,13 +130,12 @@ function createStudio(): Studio {
 
 /** Problems are shown by the page; the app lives on, so that another workspace can be chosen. */
 async function startStudio(): Promise<void> {
-  problems.length = 0
   try {
     await studio.start()
     await studio.openDemo()
   } catch (error) {
-    log.write('the workspace could not be opened', error)
-    problems.push(errorForPage(error))
+    log?.write('the workspace could not be opened', error)
+    problems.add(errorForPage(error))
   }
 }
 
@@ -121,8 +149,9 @@ function serve(): void {
       node: process.versions.node,
       platform: `${os.type()} ${os.release()} ${os.arch()}`,
       packaged: app.isPackaged,
-      problems,
+      problems: problems.list,
     }),
+    dismissProblem: (problem) => problems.dismiss(problem),
     reveal: async (folder) => {
       await mkdir(folder, { recursive: true })
       const problem = await shell.openPath(folder)
@@ -139,9 +168,10 @@ function serve(): void {
       const { [key]: _, ...others } = settings.get().view
       void settings.update({ view: value === null ? others : { ...others, [key]: value } })
     },
+    chooseFolder: (dialogTitle) => chooseFolder(dialogTitle, app.getPath('documents')),
     chooseWorkspace,
     system: systemInfo,
-    report: (message, stack) => log.write(`page: ${message}\n${stack}`),
+    report: (message, stack) => log?.write(`page: ${message}\n${stack}`),
   })
   ipcMain.handle(requestChannel, async (event, name: unknown, params: unknown) => {
     // Read before any waiting: a frame that goes away meanwhile has no address any more.
@@ -153,7 +183,7 @@ function serve(): void {
       frame === window.webContents.mainFrame &&
       isOwnPage(frame.url)
     await started
-    return answer({ trusted, name, params }, handlers, (text, error) => log.write(text, error))
+    return answer({ trusted, name, params }, handlers, (text, error) => log?.write(text, error))
   })
 }
 
@@ -175,19 +205,47 @@ function showWindow(): void {
   })
   window.on('closed', () => (window = null))
   window.webContents.on('render-process-gone', (_event, { reason }) => {
-    log.write(`the page's process went away: ${reason}`)
-    if (reason !== 'clean-exit' && window && !window.isDestroyed()) window.webContents.reload()
+    log?.write(`the page's process went away: ${reason}`)
+    if (reason !== 'clean-exit' && !quitting) reloadPage(reason)
   })
-  window.webContents.on('preload-error', (_event, _file, error) => log.write('preload failed', error))
+  window.webContents.on('did-fail-load', (_event, code, text, address, isMainFrame) => {
+    // -3: given up for another navigation, or refused by us.
+    if (!isMainFrame || code === -3 || quitting) return
+    closePage(`${address} could not be loaded (${text || code}).`)
+  })
+  window.webContents.on('preload-error', (_event, _file, error) => log?.write('preload failed', error))
+}
+
+function reloadPage(reason: string): void {
+  const now = Date.now()
+  reloads = [...reloads.filter((time) => time > now - 60_000), now]
+  if (reloads.length > mostReloads) closePage(`Its process went away ${reloads.length} times in a minute (${reason}).`)
+  else if (window && !window.isDestroyed()) window.webContents.reload()
+}
+
+/** A run that is going on goes on without a window. */
+function closePage(why: string): void {
+  log?.write(`the window is closed: ${why}`)
+  reloads = []
+  const next = studio.queue.busy
+    ? 'The run goes on; start the app again to see it.'
+    : 'Start the app again; if this comes back, install it again.'
+  dialog.showErrorBox(title, `The window cannot be shown.\n${why}\n${next}`)
+  window?.destroy()
 }
 
 /** Waits for what is still to be written: a last checkpoint, the window's place. */
 function beforeQuit(event: Electron.Event): void {
+  if (settled) return
+  event.preventDefault()
   if (quitting) return
   quitting = true
-  event.preventDefault()
   window?.hide()
-  void Promise.allSettled([studio?.shutdown(quitGrace), settings.written()]).finally(() => app.quit())
+  void Promise.allSettled([studio?.shutdown(quitGrace), settings.written()]).finally(() => {
+    settled = true
+    if (wantedAgain) app.relaunch()
+    app.quit()
+  })
 }
 
 function send<N extends EventName>(name: N, payload: EventPayload<N>): void {
@@ -219,26 +277,40 @@ function workspaceFolder(): string {
 
 async function chooseWorkspace(): Promise<SettingsView> {
   refuseWorkspaceChange()
-  const options: Electron.OpenDialogOptions = {
-    title: 'Workspace folder',
-    defaultPath: workspaceFolder(),
-    properties: ['openDirectory', 'createDirectory'],
-  }
-  const { canceled, filePaths } = await (window
-    ? dialog.showOpenDialog(window, options)
-    : dialog.showOpenDialog(options))
-  const [folder] = filePaths
-  if (canceled || folder === undefined || path.resolve(folder) === workspaceFolder()) return settingsView()
+  const folder = await chooseFolder('Workspace folder', workspaceFolder())
+  if (folder === null || path.resolve(folder) === workspaceFolder()) return settingsView()
   // Something may have been started while the dialog was open.
   refuseWorkspaceChange()
+  const next = createStudio(path.resolve(folder))
+  try {
+    await next.start()
+    refuseWorkspaceChange()
+  } catch (error) {
+    await next.shutdown(0)
+    throw error
+  }
+  await studio.shutdown(0)
   await settings.update({ workspace: folder })
-  log = new AppLog(path.join(workspaceFolder(), 'logs'))
-  studio = createStudio()
+  problems.clear()
+  openLog()
+  studio = next
   started = startStudio()
   await started
   sendSettings()
   send('projects/changed', {})
   return settingsView()
+}
+
+async function chooseFolder(dialogTitle: string, from: string): Promise<string | null> {
+  const options: Electron.OpenDialogOptions = {
+    title: dialogTitle,
+    defaultPath: from,
+    properties: ['openDirectory', 'createDirectory'],
+  }
+  const { canceled, filePaths } = await (window
+    ? dialog.showOpenDialog(window, options)
+    : dialog.showOpenDialog(options))
+  return canceled ? null : (filePaths[0] ?? null)
 }
 
 function refuseWorkspaceChange(): void {
@@ -254,6 +326,9 @@ function refuseWorkspaceChange(): void {
 }
 
 function noteProblem(error: unknown): void {
-  log?.write('problem', error)
-  send('notice', { level: 'error', error: errorForPage(error) })
+  if (log) log.write('problem', error)
+  else unlogged.push(error)
+  const problem = errorForPage(error)
+  problems.add(problem)
+  send('notice', { level: 'error', error: problem })
 }

@@ -19,11 +19,13 @@ import { UserError } from './engine/errors'
 import type { JobEvent } from './engine/job-events'
 import type { JobSpec } from './engine/job-spec'
 import { JobQueue, type Prepared } from './jobs/job-queue'
-import { checkSpec } from './jobs/read-spec'
 import type { SpawnEngine } from './jobs/engine-messages'
+import { checkSpec } from './jobs/read-spec'
+import { linkPaths } from './jobs/spec-paths'
 import { checkpointsOf } from './workspace/checkpoints'
-import { openDemo } from './workspace/demo'
-import { folderBytes } from './workspace/files'
+import { demoName, openDemo } from './workspace/demo'
+import { exists, folderBytes } from './workspace/files'
+import { exportLinks, exportName } from './workspace/link-exchange'
 import { logSlice } from './workspace/log-slice'
 import { metricHistory } from './workspace/metric-history'
 import { resolveStep, type PipelineStep, type StepOutcome } from './workspace/pipeline'
@@ -56,6 +58,8 @@ export interface StudioOptions {
   readonly onProblem: (error: unknown) => void
   /** Milliseconds between asking a run to stop and ending its process. */
   readonly grace?: number
+  /** Milliseconds between looks at runs whose engines belong to an app that is gone. */
+  readonly lookEvery?: number
 }
 
 export type StepChoice = { kind: 'all' } | { kind: 'next' } | { kind: 'one'; step: string }
@@ -66,11 +70,14 @@ export class Studio {
   readonly runs: RunStore
   readonly queue: JobQueue
   private readonly publisher: RunPublisher
+  /** Work on a project that must not overlap: two presses of a button are one after the other. */
+  private readonly turns = new Map<string, Promise<unknown>>()
+  private looking: NodeJS.Timeout | undefined
 
   constructor(private readonly options: StudioOptions) {
     this.places = new Places(options.workspace)
     this.projects = new ProjectStore(this.places)
-    this.runs = new RunStore(this.places, options.onProblem)
+    this.runs = new RunStore(this.places, options.onProblem, (run) => this.stateChanged(run))
     this.publisher = new RunPublisher(options.send)
     this.queue = new JobQueue({
       store: this.runs,
@@ -101,14 +108,22 @@ export class Studio {
     })
     const { projects } = await this.projects.list()
     for (const { name } of projects) await this.runs.releaseQueued(name)
+    const look = (): void => void this.runs.settleForeign().catch(this.options.onProblem)
+    this.looking = setInterval(look, this.options.lookEvery ?? 3000)
+    this.looking.unref()
   }
 
   /** Stops everything for the end of the app. */
   async shutdown(grace: number): Promise<void> {
+    clearInterval(this.looking)
     await this.queue.shutdown(grace)
   }
 
-  async openDemo(): Promise<ProjectView> {
+  openDemo(): Promise<ProjectView> {
+    return this.inTurn(demoName, () => this.makeDemo())
+  }
+
+  private async makeDemo(): Promise<ProjectView> {
     const { folder, pipeline } = this.options.demo
     const known = await this.projects.list()
     const { places, projects } = this
@@ -126,7 +141,11 @@ export class Studio {
   }
 
   /** Queues what the choice names: fresh runs, or what is left of stopped ones. Throws UserError. */
-  async startSteps(name: string, choice: StepChoice): Promise<PipelineView> {
+  startSteps(name: string, choice: StepChoice): Promise<PipelineView> {
+    return this.inTurn(name, () => this.queueSteps(name, choice))
+  }
+
+  private async queueSteps(name: string, choice: StepChoice): Promise<PipelineView> {
     const project = await this.projects.get(name)
     const runs = await this.runs.list(name)
     for (const step of chooseSteps(project, runs, choice)) {
@@ -137,12 +156,12 @@ export class Studio {
     return this.pipelineOf(project)
   }
 
+  /** Asks everything to stop; asked again while it stops, ends it at once. */
   async stopPipeline(name: string): Promise<PipelineView> {
     const project = await this.projects.get(name)
     const going = (await this.runs.list(name)).filter((run) => isGoing(stateOf(run.record)))
-    // Waiting ones first, or the next would start when the running one stops.
-    for (const run of going.filter((run) => stateOf(run.record) === 'queued')) await this.queue.cancel(run)
-    for (const run of going.filter((run) => stateOf(run.record) === 'running')) await this.queue.cancel(run)
+    const fresh = going.filter((run) => stateOf(run.record) !== 'stopping')
+    await this.queue.cancelAll(fresh.length > 0 ? fresh : going)
     return this.pipelineOf(project)
   }
 
@@ -157,19 +176,29 @@ export class Studio {
   }
 
   /** A new run of a step whatever came of earlier ones. Throws UserError where what it requires is not done. */
-  async startRun(name: string, stepId: string): Promise<RunSummary> {
-    const project = await this.projects.get(name)
-    const runs = await this.runs.list(name)
-    const [step] = chooseSteps(project, runs, { kind: 'one', step: stepId })
-    return this.summary(await this.queueRun(project, step))
+  startRun(name: string, stepId: string): Promise<RunSummary> {
+    return this.inTurn(name, async () => {
+      const project = await this.projects.get(name)
+      const runs = await this.runs.list(name)
+      const [step] = chooseSteps(project, runs, { kind: 'one', step: stepId })
+      return this.summary(await this.queueRun(project, step))
+    })
   }
 
   async cancelRun(key: RunKey): Promise<RunSummary> {
     return this.summary(await this.queue.cancel(key))
   }
 
-  async resumeRun(key: RunKey): Promise<RunSummary> {
-    return this.summary(await this.queue.resume(key))
+  resumeRun(key: RunKey): Promise<RunSummary> {
+    return this.inTurn(key.project, async () => this.summary(await this.queue.resume(key)))
+  }
+
+  /** Runs that were given links of this one, newest first. */
+  async dependents(key: RunKey): Promise<{ run: string; title: string; state: RunSummary['state'] }[]> {
+    const { folder } = await this.runs.get(key)
+    return (await this.runs.list(key.project))
+      .filter(({ id, record }) => id !== key.id && linkPaths(record.spec).some((file) => isInside(folder, file)))
+      .map(({ id, record }) => ({ run: id, title: record.title, state: stateOf(record) }))
   }
 
   /** Bytes freed. Throws UserError while the run goes on. */
@@ -208,6 +237,28 @@ export class Studio {
     return checkpointsOf(await this.runs.list(name))
   }
 
+  /** Writes a checkpoint as files of the published system into a new folder below `to`. Throws UserError. */
+  async exportCheckpoint(key: RunKey, step: number, to: string): Promise<{ folder: string; files: string[] }> {
+    const { record, journal } = await this.runs.get(key)
+    const checkpoint = journal.checkpoints.find((c) => c.step === step)
+    if (!checkpoint)
+      throw new UserError({
+        what: 'The checkpoint cannot be exported.',
+        why: `The run "${record.title}" has none at step ${step}.`,
+        next: 'Choose a checkpoint from the list.',
+      })
+    return exportLinks(checkpoint.folder, path.join(to, exportName(record.step ?? record.title, step)))
+  }
+
+  private inTurn<T>(project: string, work: () => Promise<T>): Promise<T> {
+    const turn = (this.turns.get(project) ?? Promise.resolve()).then(work)
+    this.turns.set(
+      project,
+      turn.catch(() => undefined),
+    )
+    return turn
+  }
+
   private async queueRun(project: Project, step: PipelineStep): Promise<Run> {
     const { id, title, kind, spec } = step
     const run = await this.runs.create(project.name, { title, kind, step: id, label: id, spec: { ...spec, kind } })
@@ -216,10 +267,16 @@ export class Studio {
     return run
   }
 
-  /** A resumed run keeps the spec that it started with; a fresh one gets its earlier steps' links now that it is its turn. */
+  /**
+   * A run that has something to go on from keeps the spec that it started with. Any other, and one whose links are no longer there,
+   * gets its earlier steps' links now that it is its turn.
+   */
   private async prepare(run: Run): Promise<Prepared> {
-    const { record, folder } = run
-    if (record.history.some((entry) => entry.state === 'running'))
+    const { record, folder, journal } = run
+    const ran = record.history.some((entry) => entry.state === 'running')
+    const lost = ran ? await firstMissing(linkPaths(record.spec)) : undefined
+    const begun = journal.checkpoints.length > 0 || journal.answers.size > 0
+    if (ran && begun && lost === undefined)
       return { kind: 'ready', spec: checkSpec({ ...record.spec, output: folder }, `The run "${record.title}"`) }
     const project = await this.projects.get(run.project)
     const step = project.pipeline.steps.find(({ id }) => id === record.step)
@@ -232,7 +289,8 @@ export class Studio {
     const runs = await this.runs.list(run.project)
     const missing = step.requires.find((id) => !isStepDone(runs, id))
     if (missing !== undefined) return { kind: 'waiting', why: `The step "${missing}" that it needs is not done.` }
-    return { kind: 'ready', spec: this.specOf(project, step, runs, folder) }
+    const detail = lost === undefined ? undefined : `Takes other links: ${lost} is not there any more.`
+    return { kind: 'ready', spec: this.specOf(project, step, runs, folder), detail }
   }
 
   private specOf(project: Project, step: PipelineStep, runs: readonly Run[], output: string): JobSpec {
@@ -305,6 +363,15 @@ export class Studio {
       this.options.onProblem,
     )
   }
+}
+
+function isInside(folder: string, file: string): boolean {
+  return path.resolve(file).startsWith(path.resolve(folder) + path.sep)
+}
+
+async function firstMissing(files: readonly string[]): Promise<string | undefined> {
+  for (const file of files) if (!(await exists(file))) return file
+  return undefined
 }
 
 /** In pipeline order. Throws UserError where there is nothing to start or a required step is missing. */

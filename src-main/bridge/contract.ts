@@ -51,6 +51,8 @@ export const requests = {
     params: z.strictObject({ message: z.string().max(4000), stack: z.string().max(20000) }),
     result: done,
   },
+  /** Forgets a problem of app/info that the person has seen. */
+  'app/dismissProblem': { params: z.strictObject({ problem: v.studioError }), result: done },
 
   'settings/get': { params: none, result: v.settingsView },
   'settings/appearance': { params: z.strictObject({ appearance: v.appearance }), result: v.settingsView },
@@ -91,13 +93,18 @@ export const requests = {
   /** Newest first. */
   'runs/list': { params: z.strictObject(inProject), result: z.strictObject({ runs: z.array(v.runSummary) }) },
   'runs/get': { params: z.strictObject(ofRun), result: v.runDetail },
-  /** A new run of a pipeline step, with the step's settings. */
+  /** A new run of a pipeline step, with the step's settings, whatever came of its earlier runs ("Run again"). */
   'runs/start': { params: z.strictObject({ ...inProject, step: v.stepId }), result: v.runSummary },
-  /** Asks to stop at the next step boundary (paused, resumable); a queued run leaves the queue. */
+  /** Asks to stop at the next step boundary (paused, resumable), asked again ends it at once; a queued run leaves the queue. */
   'runs/cancel': { params: z.strictObject(ofRun), result: v.runSummary },
   'runs/resume': { params: z.strictObject(ofRun), result: v.runSummary },
   /** Deletes the run's folder, checkpoints and results included; refused while it runs. Result: bytes freed. */
   'runs/delete': { params: z.strictObject(ofRun), result: z.strictObject({ bytes: z.number() }) },
+  /** Runs that were given links of this one, newest first: they cannot be repeated as they were when it is deleted. */
+  'runs/dependents': {
+    params: z.strictObject(ofRun),
+    result: z.strictObject({ runs: z.array(z.strictObject({ run: v.runId, title: z.string(), state: v.runState })) }),
+  },
   /** Part of log.txt: from a byte offset, or (from: null) its end. */
   'runs/log': {
     params: z.strictObject({
@@ -145,6 +152,14 @@ export const requests = {
   'checkpoints/list': {
     params: z.strictObject(inProject),
     result: z.strictObject({ checkpoints: z.array(v.checkpointView) }),
+  },
+  /**
+   * Writes a checkpoint's links as files of the published system into a folder that the person chooses (native dialog).
+   * `folder`: null when cancelled; `files`: their names.
+   */
+  'checkpoints/export': {
+    params: z.strictObject({ ...ofRun, step: z.number().int().min(0) }),
+    result: z.strictObject({ folder: z.string().nullable(), files: z.array(z.string()) }),
   },
 } as const satisfies Record<string, { params: z.ZodType; result: z.ZodType }>
 

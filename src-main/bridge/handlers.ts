@@ -3,16 +3,19 @@ import { pairedDifference } from '../workspace/paired-difference'
 import { listQuestions, readQuestion, verdicts } from '../workspace/questions'
 import { resultDetail, resultsOf, resultSummary } from '../workspace/results'
 import type { Studio } from '../studio'
-import type { Appearance, AppInfo, SettingsView, SystemInfo } from './contract'
+import type { Appearance, AppInfo, SettingsView, StudioError, SystemInfo } from './contract'
 import type { Handlers } from './serve'
 
 export interface Shell {
   info(): AppInfo
+  dismissProblem(problem: StudioError): void
   /** Opens a folder in the file manager. */
   reveal(folder: string): Promise<void>
   settings(): SettingsView
   setAppearance(appearance: Appearance): SettingsView
   remember(key: string, value: string | null): void
+  /** Lets the person choose where something goes; null where they do not. */
+  chooseFolder(title: string): Promise<string | null>
   /** Lets the person choose; the settings afterwards. */
   chooseWorkspace(): Promise<SettingsView>
   system(): Promise<SystemInfo>
@@ -48,6 +51,10 @@ export function createHandlers(studio: () => Studio, shell: Shell): Handlers {
       shell.report(message, stack)
       return {}
     },
+    'app/dismissProblem': ({ problem }) => {
+      shell.dismissProblem(problem)
+      return {}
+    },
 
     'settings/get': () => shell.settings(),
     'settings/appearance': ({ appearance }) => shell.setAppearance(appearance),
@@ -73,6 +80,7 @@ export function createHandlers(studio: () => Studio, shell: Shell): Handlers {
     'runs/cancel': (params) => studio().cancelRun(runKey(params)),
     'runs/resume': (params) => studio().resumeRun(runKey(params)),
     'runs/delete': async (params) => ({ bytes: await studio().deleteRun(runKey(params)) }),
+    'runs/dependents': async (params) => ({ runs: await studio().dependents(runKey(params)) }),
     'runs/log': ({ from, limit, ...params }) => studio().runLog(runKey(params), from, limit),
     'runs/metrics': ({ points, ...params }) => studio().runMetrics(runKey(params), points),
 
@@ -96,5 +104,10 @@ export function createHandlers(studio: () => Studio, shell: Shell): Handlers {
     },
 
     'checkpoints/list': async ({ project }) => ({ checkpoints: await studio().checkpoints(project) }),
+    'checkpoints/export': async ({ step, ...params }) => {
+      const folder = await shell.chooseFolder('Export links to')
+      if (folder === null) return { folder: null, files: [] }
+      return studio().exportCheckpoint(runKey(params), step, folder)
+    },
   }
 }

@@ -99,6 +99,11 @@ export const runSummary = z.strictObject({
   /** Last checkpoint's step; null = none yet. */
   checkpointStep: z.number().nullable(),
   resumable: z.boolean(),
+  /**
+   * When the engine last said that it started, and from which step it went on (null: from the start). A new `time` means that
+   * metrics.jsonl is cut to that step: ask runs/metrics again. null: it never started.
+   */
+  stretch: z.strictObject({ time, resumedFrom: z.number().nullable() }).nullable(),
   /** Place in the queue, 0 = next; null = not queued. */
   queuePosition: z.number().nullable(),
   /** Why it failed or was interrupted. */
@@ -423,6 +428,6 @@ export const appInfo = z.strictObject({
   node: z.string(),
   platform: z.string(),
   packaged: z.boolean(),
-  /** A problem at the start that the page should show (no demo in this build, workspace not writable). */
+  /** Problems that the page should show until the person dismisses them (app/dismissProblem), oldest first; at most 20. */
   problems: z.array(studioError),
 })

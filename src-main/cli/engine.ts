@@ -1,6 +1,7 @@
-/** `npm run engine -- describe | eval`: looks at a model and computes with it, outside any run. */
+/** `npm run engine -- describe | eval | export | import`: looks at a model, computes with it, and moves links, outside any run. */
 import { describeModel } from './describe-model'
 import { evalCommand, evalUsage } from './eval-request'
+import { exportCommand, importCommand, linksUsage } from './links'
 import { parseOptions, required } from './options'
 import { UsageError } from './usage-error'
 
@@ -8,7 +9,8 @@ const describeUsage = `npm run engine -- describe --model DIR
   --model DIR  a folder in Hugging Face layout`
 
 const usage = `${describeUsage}
-${evalUsage}`
+${evalUsage}
+${linksUsage}`
 
 /** Returns the exit code. Throws UserError, UsageError. */
 export async function runEngineCommand(args: readonly string[]): Promise<number> {
@@ -22,6 +24,12 @@ export async function runEngineCommand(args: readonly string[]): Promise<number>
     }
     case 'eval':
       await evalCommand(rest)
+      return 0
+    case 'export':
+      await exportCommand(rest)
+      return 0
+    case 'import':
+      await importCommand(rest)
       return 0
     case '--help':
       process.stdout.write(`${usage}\n`)

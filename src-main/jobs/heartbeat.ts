@@ -83,6 +83,28 @@ export async function refuseIfBusy(folder: string): Promise<void> {
   })
 }
 
+/** Ends a process whatever it is doing; fulfilled when it is gone. Throws UserError where that cannot be done. */
+export async function endProcess(pid: number): Promise<void> {
+  const refusal = (why: string): UserError =>
+    new UserError({
+      what: 'The engine could not be ended.',
+      why,
+      next: 'Log out and in again, or restart the machine.',
+    })
+  // A damaged file must not make the app end itself, or a whole group of processes.
+  if (pid <= 1 || pid === process.pid) throw refusal(`Process ${pid} is no engine.`)
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ESRCH') return
+    throw refusal(`Process ${pid}: ${(error as Error).message}.`)
+  }
+  for (const end = Date.now() + 5000; processExists(pid);) {
+    if (Date.now() > end) throw refusal(`Process ${pid} does not go away.`)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+}
+
 function heartbeatFile(folder: string): string {
   return path.join(folder, 'heartbeat.json')
 }

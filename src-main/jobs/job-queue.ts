@@ -15,7 +15,13 @@ import { Supervisor, type Ending } from './supervisor'
 
 /** A run's turn has come: either its spec, or why it cannot start yet. */
 export type Prepared =
-  { readonly kind: 'ready'; readonly spec: JobSpec } | { readonly kind: 'waiting'; readonly why: string }
+  | {
+      readonly kind: 'ready'
+      readonly spec: JobSpec
+      /** What is worth knowing about this start. */
+      readonly detail?: string
+    }
+  | { readonly kind: 'waiting'; readonly why: string }
 
 export interface QueueListener {
   /** A run has another state. */
@@ -49,6 +55,8 @@ export class JobQueue {
   private readonly working = new Map<string, Working>()
   /** Runs between waiting and working. */
   private readonly preparing = new Set<string>()
+  /** Those of them that shall not start any more. */
+  private readonly cancelled = new Set<string>()
   private closed = false
 
   constructor(private readonly options: QueueOptions) {}
@@ -92,22 +100,50 @@ export class JobQueue {
   /** Out of the queue, or asked to stop; asked a second time it is ended at once. Throws UserError where it does not go on. */
   async cancel(key: RunKey): Promise<Run> {
     const run = await this.options.store.get(key)
+    const stopped = await this.tryCancel(key)
+    if (stopped) return stopped
+    throw new UserError({
+      what: 'This run cannot be stopped.',
+      why: `It is ${stateOf(run.record)}.`,
+      next: 'Nothing has to be done.',
+    })
+  }
+
+  /** `cancel` for several: none of them starts while others are being stopped, and ones that have ended meanwhile are left. */
+  async cancelAll(keys: readonly RunKey[]): Promise<void> {
+    const waiting = keys.filter((key) => this.position(key) !== null)
+    this.waiting = this.waiting.filter((other) => !waiting.some((key) => same(other, key)))
+    for (const key of keys) if (this.preparing.has(textOf(key))) this.cancelled.add(textOf(key))
+    const others = keys.filter((key) => !waiting.includes(key))
+    await Promise.all([...waiting.map((key) => this.leaveQueue(key)), ...others.map((key) => this.tryCancel(key))])
+    this.advance()
+  }
+
+  /** Undefined where nothing of the run goes on. */
+  private async tryCancel(key: RunKey): Promise<Run | undefined> {
+    const { store } = this.options
     if (this.position(key) !== null) {
       this.waiting = this.waiting.filter((other) => !same(other, key))
-      const paused = await this.setState(key, 'paused', { detail: 'Taken out of the queue.' })
+      const paused = await this.leaveQueue(key)
       this.advance()
       return paused
     }
     const working = this.working.get(textOf(key))
-    if (!working)
-      throw new UserError({
-        what: 'This run cannot be stopped.',
-        why: `It is ${stateOf(run.record)}.`,
-        next: 'Nothing has to be done.',
-      })
-    const stopping = stateOf(run.record) === 'stopping' ? run : await this.setState(key, 'stopping')
-    working.supervisor.stop()
-    return stopping
+    if (working) {
+      const run = store.known(key)
+      const stopping = stateOf(run.record) === 'stopping' ? run : await this.setState(key, 'stopping')
+      working.supervisor.stop()
+      return stopping
+    }
+    if (this.preparing.has(textOf(key))) {
+      this.cancelled.add(textOf(key))
+      return store.known(key)
+    }
+    return store.endForeign(key)
+  }
+
+  private leaveQueue(key: RunKey): Promise<Run> {
+    return this.setState(key, 'paused', { detail: 'Taken out of the queue.' })
   }
 
   /** Stops everything for the end of the app: running jobs get `grace` milliseconds for their last checkpoint. */
@@ -119,7 +155,7 @@ export class JobQueue {
     const timer = setTimeout(() => working.forEach(({ supervisor }) => supervisor.kill()), grace)
     await Promise.all(working.map(({ supervisor }) => supervisor.done))
     clearTimeout(timer)
-    while (this.working.size > 0) await new Promise((resolve) => setTimeout(resolve, 10))
+    while (this.working.size + this.preparing.size > 0) await new Promise((resolve) => setTimeout(resolve, 10))
   }
 
   private advance(): void {
@@ -139,8 +175,9 @@ export class JobQueue {
       const run = store.known(key)
       const prepared = await prepare(run)
       if (this.closed) return
-      if (prepared.kind === 'waiting') await this.setState(key, 'paused', { detail: prepared.why })
-      else await this.launch(run, prepared.spec)
+      if (this.cancelled.has(textOf(key))) await this.leaveQueue(key)
+      else if (prepared.kind === 'waiting') await this.setState(key, 'paused', { detail: prepared.why })
+      else await this.launch(run, prepared)
     } catch (error) {
       if (!(error instanceof UserError)) listener.problem(error)
       const failed = failedEvent(error)
@@ -151,39 +188,46 @@ export class JobQueue {
       }
     } finally {
       this.preparing.delete(textOf(key))
+      this.cancelled.delete(textOf(key))
       this.advance()
     }
   }
 
-  private async launch(run: Run, spec: JobSpec): Promise<void> {
+  private async launch(run: Run, { spec, detail }: Extract<Prepared, { kind: 'ready' }>): Promise<void> {
     const { store, spawn, listener, grace = 60_000 } = this.options
     const key: RunKey = { project: run.project, id: run.id }
     const resume = run.record.history.some((entry) => entry.state === 'running')
     store.own(key)
+    let working: Working | undefined
     try {
-      await this.setState(key, 'running', { spec })
-    } catch (error) {
-      store.disown(key)
-      throw error
+      await this.setState(key, 'running', { spec, detail })
+      // The app may end, or the run be stopped, while its record is being written.
+      if (this.closed) return void (await this.setState(key, 'paused', { detail: 'The app was closed.' }))
+      if (this.cancelled.has(textOf(key))) return void (await this.leaveQueue(key))
+      working = {
+        key,
+        memoryBytes: null,
+        supervisor: new Supervisor(spec, {
+          resume,
+          spawn,
+          grace,
+          listener: {
+            event: (event) => listener.event(store.addEvent(key, event), event),
+            memory: (bytes) => {
+              if (working) working.memoryBytes = bytes
+            },
+            log: (from, text) => listener.log(key, from, text),
+            problem: listener.problem,
+          },
+        }),
+      }
+      this.working.set(textOf(key), working)
+    } finally {
+      if (!working) store.disown(key)
     }
-    const working: Working = {
-      key,
-      memoryBytes: null,
-      supervisor: new Supervisor(spec, {
-        resume,
-        spawn,
-        grace,
-        listener: {
-          event: (event) => listener.event(store.addEvent(key, event), event),
-          memory: (bytes) => (working.memoryBytes = bytes),
-          log: (from, text) => listener.log(key, from, text),
-          problem: listener.problem,
-        },
-      }),
-    }
-    this.working.set(textOf(key), working)
     void working.supervisor.done.then(async (ending) => {
       const { state, change } = stateAfter(ending)
+      await store.findCheckpoints(key).catch(listener.problem)
       await this.setState(key, state, change).catch(listener.problem)
       store.disown(key)
       this.working.delete(textOf(key))

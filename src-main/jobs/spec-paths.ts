@@ -7,6 +7,8 @@ import path from 'node:path'
 /** Fields of job-spec.ts that hold a path, wherever they stand. */
 const pathFields = new Set(['model', 'innerLink', 'outerLinks', 'startFrom', 'file', 'promptPack', 'cache', 'output'])
 
+const linkFields = new Set(['innerLink', 'outerLinks', 'startFrom'])
+
 /** The same spec with every path replaced by what `map` makes of it. Values that are not text are left for the schema to refuse. */
 export function mapSpecPaths(spec: unknown, map: (value: string, field: string) => string): unknown {
   if (Array.isArray(spec)) return spec.map((item) => mapSpecPaths(item, map))
@@ -17,6 +19,16 @@ export function mapSpecPaths(spec: unknown, map: (value: string, field: string) 
       pathFields.has(key) && typeof value === 'string' && value !== '' ? map(value, key) : mapSpecPaths(value, map),
     ]),
   )
+}
+
+/** The link checkpoints that a spec names. */
+export function linkPaths(spec: unknown): string[] {
+  const found: string[] = []
+  mapSpecPaths(spec, (value, field) => {
+    if (linkFields.has(field)) found.push(value)
+    return value
+  })
+  return found
 }
 
 /** Relative paths become absolute from `folder`. */

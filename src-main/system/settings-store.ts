@@ -1,11 +1,15 @@
 /**
- * The app's settings, outside any workspace (they say where it is): one small JSON file in the user's application data. A file
- * that cannot be read is kept under another name, and the defaults hold.
+ * The app's settings, outside any workspace (they say where it is): one small JSON file in the user's application data. Of a file
+ * that is damaged a copy is kept under another name; what can be read of it holds, and defaults for the rest.
  */
-import { existsSync, readFileSync, renameSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync } from 'node:fs'
 import { z } from 'zod'
 import { appearance } from '../bridge/views'
+import { UserError } from '../engine/errors'
 import { writeJsonWhole } from '../engine/formats/atomic-files'
+import { describeIssues } from '../jobs/read-spec'
+
+const smallest = { width: 400, height: 300 }
 
 export const settings = z.object({
   appearance: appearance.default('system'),
@@ -16,8 +20,8 @@ export const settings = z.object({
     .object({
       x: z.number().int().optional(),
       y: z.number().int().optional(),
-      width: z.number().int().min(400),
-      height: z.number().int().min(300),
+      width: z.number().int().min(smallest.width),
+      height: z.number().int().min(smallest.height),
       maximized: z.boolean(),
     })
     .nullable()
@@ -25,6 +29,20 @@ export const settings = z.object({
 })
 
 export type Settings = z.infer<typeof settings>
+
+/** A window's bounds as settings take them: a window manager may make it smaller than we do, and give fractions. */
+export function windowPlace(
+  bounds: { x: number; y: number; width: number; height: number },
+  maximized: boolean,
+): NonNullable<Settings['window']> {
+  return {
+    x: Math.round(bounds.x),
+    y: Math.round(bounds.y),
+    width: Math.max(smallest.width, Math.round(bounds.width)),
+    height: Math.max(smallest.height, Math.round(bounds.height)),
+    maximized,
+  }
+}
 
 export class SettingsStore {
   private current: Settings
@@ -57,16 +75,35 @@ export class SettingsStore {
 
   private read(): Settings {
     if (!existsSync(this.file)) return settings.parse({})
+    let raw: unknown
     try {
-      return settings.parse(JSON.parse(readFileSync(this.file, 'utf8')))
+      raw = JSON.parse(readFileSync(this.file, 'utf8'))
+      return settings.parse(raw)
     } catch (error) {
-      this.onProblem(error)
+      const kept = `${this.file}.damaged`
       try {
-        renameSync(this.file, `${this.file}.damaged`)
-      } catch (renaming) {
-        this.onProblem(renaming)
+        copyFileSync(this.file, kept)
+      } catch (copying) {
+        this.onProblem(copying)
       }
-      return settings.parse({})
+      this.onProblem(
+        new UserError(
+          {
+            what: 'The settings could not be read.',
+            why: `${this.file}: ${error instanceof z.ZodError ? describeIssues(error) : `${(error as Error).message}.`}`,
+            next: `Set them again; the file as it was is ${kept}.`,
+          },
+          { cause: error },
+        ),
+      )
+      return readable(raw)
     }
   }
+}
+
+/** Every setting that is right by itself, defaults for the others. */
+function readable(raw: unknown): Settings {
+  const given = raw !== null && typeof raw === 'object' ? Object.entries(raw) : []
+  const right = given.filter(([name, value]) => settings.safeParse({ [name]: value }).success)
+  return settings.parse(Object.fromEntries(right))
 }

@@ -1,6 +1,6 @@
 /** The app's one window: made hidden, shown when its page is drawn, with the size and place that it had. */
 import { BrowserWindow, nativeTheme, screen, type Rectangle } from 'electron'
-import type { Settings } from '../system/settings-store'
+import { windowPlace, type Settings } from '../system/settings-store'
 import { pageAddress } from './page-files'
 
 type Place = NonNullable<Settings['window']>
@@ -40,7 +40,8 @@ export function openMainWindow({ title, preload, icon, place, onPlace }: WindowO
   window.once('ready-to-show', () => window.show())
   window.on('page-title-updated', (event) => event.preventDefault())
   keepPlace(window, onPlace)
-  void window.loadURL(pageAddress)
+  // How it failed is told by did-fail-load.
+  window.loadURL(pageAddress).catch(() => undefined)
   return window
 }
 
@@ -60,7 +61,7 @@ function keepPlace(window: BrowserWindow, onPlace: (place: Place) => void): void
   }
   const note = (): void => {
     if (window.isMinimized()) return
-    pending = { ...window.getNormalBounds(), maximized: window.isMaximized() }
+    pending = windowPlace(window.getNormalBounds(), window.isMaximized())
     clearTimeout(timer)
     timer = setTimeout(tell, 500)
   }

@@ -4,8 +4,8 @@
  */
 import { cp } from 'node:fs/promises'
 import { UserError } from '../engine/errors'
-import { writeFolderWhole } from '../engine/formats/atomic-files'
-import { exists } from './files'
+import { removeLeftovers, writeFolderWhole } from '../engine/formats/atomic-files'
+import { exists, flushFiles } from './files'
 import { readPipeline } from './pipeline'
 import type { Places } from './places'
 import type { Project, ProjectStore } from './project-store'
@@ -29,7 +29,13 @@ export async function openDemo(options: {
       next: 'Install the app again; from a clone, run "npm run demo:build".',
     })
   const pipeline = await readPipeline(source, pipelineFile)
-  await writeFolderWhole(places.assets(demoName), (temporary) => cp(source, temporary, { recursive: true }))
+  await removeLeftovers(places.project(demoName))
+  const copy = async (temporary: string): Promise<void> => {
+    await cp(source, temporary, { recursive: true })
+    await flushFiles(temporary)
+  }
+  // Without a project.json assets can only be what an earlier attempt left when it was cut off.
+  await writeFolderWhole(places.assets(demoName), copy, { replaces: () => true })
   const { title, description } = pipeline
   return projects.create(demoName, { version: 1, title, description, created: now, demo: true, pipeline })
 }

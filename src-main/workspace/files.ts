@@ -1,5 +1,5 @@
 /** The few ways in which main touches files: checked JSON, sizes, and places that stay inside their folder. */
-import { readdir, readFile, stat } from 'node:fs/promises'
+import { open, readdir, readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
 import { z } from 'zod'
 import { UserError } from '../engine/errors'
@@ -54,6 +54,23 @@ export async function folderBytes(folder: string): Promise<number> {
       )
   }
   return bytes
+}
+
+/** Makes the contents of all files below a folder last through a power failure. */
+export async function flushFiles(folder: string): Promise<void> {
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const full = path.join(folder, entry.name)
+    if (entry.isDirectory()) await flushFiles(full)
+    else if (entry.isFile()) {
+      // Windows flushes only what is open for writing; elsewhere a copy of a read-only file may not be.
+      const handle = await open(full, process.platform === 'win32' ? 'r+' : 'r')
+      try {
+        await handle.sync()
+      } finally {
+        await handle.close()
+      }
+    }
+  }
 }
 
 /** Joins names to a folder and refuses what would leave it, whatever the names hold. */

@@ -14,6 +14,8 @@ export interface RunJournal {
   /** Question index -> right. */
   readonly answers: Map<number, boolean>
   readonly finished: JobEventOf<'finished'> | null
+  /** The last `started`. */
+  readonly started: JobEventOf<'started'> | null
   /** The last `stopped` or `failed` of the current stretch. */
   readonly ended: JobEventOf<'stopped'> | JobEventOf<'failed'> | null
 }
@@ -28,6 +30,7 @@ export function newJournal(): RunJournal {
     checkpoints: [],
     notes: [],
     answers: new Map(),
+    started: null,
     finished: null,
     ended: null,
   }
@@ -37,7 +40,7 @@ export function newJournal(): RunJournal {
 export function addEvent(journal: RunJournal, event: JobEvent): RunJournal {
   switch (event.kind) {
     case 'started':
-      return { ...journal, progress: null, finished: null, ended: null }
+      return { ...journal, progress: null, started: event, finished: null, ended: null }
     case 'phase': {
       const { phase, title, total, unit, time } = event
       return { ...journal, progress: { phase, title, total, unit, time, done: 0, rate: null, secondsLeft: null } }
@@ -77,6 +80,17 @@ export function addEvent(journal: RunJournal, event: JobEvent): RunJournal {
     default:
       return never(event)
   }
+}
+
+/** Checkpoints that are on disk count although the engine was ended before it could tell of them. In order of their steps. */
+export function withCheckpoints(
+  journal: RunJournal,
+  found: readonly { step: number; time: number; folder: string }[],
+): RunJournal {
+  const untold = found.filter(({ folder }) => !journal.checkpoints.some((known) => known.folder === folder))
+  if (untold.length === 0) return journal
+  const checkpoints = [...journal.checkpoints, ...untold.map((checkpoint) => ({ ...checkpoint, best: false }))]
+  return { ...journal, checkpoints: checkpoints.sort((a, b) => a.step - b.step) }
 }
 
 /** Bars are not kept on disk: how far the last phase came follows from what is. */

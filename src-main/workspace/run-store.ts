@@ -2,16 +2,18 @@
  * The runs of a workspace: records and journals in memory as they are on disk. A run that says it is running without a living
  * engine is put right here (interrupted, or whatever its journal ends with), so nothing above ever sees a dead run as running.
  */
+import { stat } from 'node:fs/promises'
 import path from 'node:path'
 import type { JobKind, RunState } from '../bridge/contract'
 import { UserError } from '../engine/errors'
+import { listSteps } from '../engine/training/checkpoints'
 import { removeFolderWhole, writeJsonWhole } from '../engine/formats/atomic-files'
 import type { JobEvent } from '../engine/job-events'
-import { isAlive, lastHeartbeat } from '../jobs/heartbeat'
+import { endProcess, isAlive, lastHeartbeat } from '../jobs/heartbeat'
 import { exists, folderBytes, readJson, subFolders } from './files'
 import { newRunId } from './ids'
 import type { Places } from './places'
-import { addEvent, eventsIn, newJournal, withProgress, type RunJournal } from './run-journal'
+import { addEvent, eventsIn, newJournal, withCheckpoints, withProgress, type RunJournal } from './run-journal'
 import { runRecord, stateOf, withState, type RunRecord } from './run-record'
 
 export interface RunKey {
@@ -53,6 +55,8 @@ export class RunStore {
   constructor(
     private readonly places: Places,
     private readonly onProblem: (error: unknown) => void,
+    /** A run was found to have ended without us. */
+    private readonly onSettled: (run: Run) => void = () => undefined,
     private readonly now: () => number = Date.now,
   ) {}
 
@@ -114,6 +118,29 @@ export class RunStore {
   addEvent(key: RunKey, event: JobEvent): Run {
     const run = this.known(key)
     return this.keep({ ...run, journal: addEvent(run.journal, event) })
+  }
+
+  /** Takes in what the engine saved but could not tell of any more. */
+  async findCheckpoints(key: RunKey): Promise<void> {
+    const found = await checkpointsIn(this.known(key).folder)
+    const run = this.known(key)
+    this.keep({ ...run, journal: withCheckpoints(run.journal, found) })
+  }
+
+  /** Looks again at the runs whose engines belong to an app that is gone. */
+  async settleForeign(): Promise<void> {
+    await Promise.all([...this.runs.values()].map((run) => this.settle(run)))
+  }
+
+  /** Ends the engine of such a run at once; undefined where none works on it. Throws UserError where it cannot be ended. */
+  async endForeign(key: RunKey): Promise<Run | undefined> {
+    const run = await this.settle(this.known(key))
+    if (!isActive(run) || this.owned.has(textOf(key))) return undefined
+    const beat = await lastHeartbeat(run.folder)
+    if (beat) await endProcess(beat.pid)
+    const journal = await readJournal(run.folder)
+    this.keep({ ...this.known(key), journal })
+    return this.setState(key, 'paused', { detail: 'Its process, left by an earlier start of the app, was ended.' })
   }
 
   own(key: RunKey): void {
@@ -185,11 +212,15 @@ export class RunStore {
   /** Puts a run right that says it goes on while nobody works on it. */
   private settle(run: Run): Promise<Run> {
     const key = textOf(run)
-    const state = stateOf(run.record)
-    if ((state !== 'running' && state !== 'stopping') || this.owned.has(key)) return Promise.resolve(run)
+    if (!isActive(run) || this.owned.has(key)) return Promise.resolve(run)
     let settling = this.settling.get(key)
     if (!settling) {
-      settling = this.settleDead(run).finally(() => this.settling.delete(key))
+      settling = this.settleDead(run)
+        .then((settled) => {
+          if (!isActive(settled)) this.onSettled(settled)
+          return settled
+        })
+        .finally(() => this.settling.delete(key))
       this.settling.set(key, settling)
     }
     return settling
@@ -219,11 +250,31 @@ export class RunStore {
   }
 }
 
+function isActive(run: Run): boolean {
+  const state = stateOf(run.record)
+  return state === 'running' || state === 'stopping'
+}
+
+/** Whole checkpoints: their folders get their names last. */
+async function checkpointsIn(runFolder: string): Promise<{ step: number; time: number; folder: string }[]> {
+  const parent = path.join(runFolder, 'checkpoints')
+  return Promise.all(
+    (await listSteps(parent)).map(async (step) => {
+      const folder = path.join(parent, `step-${step}`)
+      const time = await stat(folder).then(
+        ({ mtimeMs }) => mtimeMs,
+        () => 0,
+      )
+      return { step, time, folder }
+    }),
+  )
+}
+
 async function readJournal(folder: string): Promise<RunJournal> {
   let journal = newJournal()
   for (const name of ['metrics.jsonl', 'journal.jsonl'])
     for await (const event of eventsIn(path.join(folder, name))) journal = addEvent(journal, event)
-  return withProgress(journal)
+  return withProgress(withCheckpoints(journal, await checkpointsIn(folder)))
 }
 
 function textOf(key: RunKey): string {

@@ -32,6 +32,7 @@ export function runSummary(run: Run, now: number, queuePosition: number | null):
     lastMetrics: journal.lastMetrics,
     checkpointStep: journal.checkpoints.at(-1)?.step ?? null,
     resumable: isResumable(run),
+    stretch: journal.started && { time: journal.started.time, resumedFrom: journal.started.resumedFrom },
     queuePosition,
     error: record.error,
     accuracy: journal.finished?.accuracy ?? null,
