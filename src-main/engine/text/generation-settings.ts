@@ -47,7 +47,7 @@ export function resolveGeneration(
     maxNewTokens: choice.maxNewTokens,
     sample: choice.sample,
     temperature: pick('temperature'),
-    // Some checkpoints write -1 for off.
+    // some checkpoints write -1 for off
     topK: Math.max(pick('topK'), 0),
     topP: pick('topP'),
     minP: pick('minP'),

@@ -29,20 +29,22 @@ const templateFile = z.looseObject({ chat_template: z.string() })
 const ids = z.union([z.number().int(), z.array(z.number().int())]).nullish()
 const generationConfig = z.looseObject({
   eos_token_id: ids,
-  temperature: z.number().nullish(),
-  top_k: z.number().int().nullish(),
-  top_p: z.number().nullish(),
-  min_p: z.number().nullish(),
+  temperature: z.unknown(),
+  top_k: z.unknown(),
+  top_p: z.unknown(),
+  min_p: z.unknown(),
 })
 const modelConfig = z.looseObject({ eos_token_id: ids, text_config: z.looseObject({ eos_token_id: ids }).nullish() })
 
-/** What a checkpoint proposes for generation; absent fields are undefined. */
+/** What a checkpoint proposes for generation; what it does not name, or names with a value that cannot be, is undefined. */
 export interface CheckpointGeneration {
   readonly eosIds: readonly number[]
   readonly temperature?: number
   readonly topK?: number
   readonly topP?: number
   readonly minP?: number
+  /** Sentences for the log: proposals that cannot be followed. */
+  readonly warnings: readonly string[]
 }
 
 type SpecialName = keyof typeof specialTokens
@@ -126,18 +128,37 @@ export async function readTokenizerConfig(folder: string): Promise<TokenizerConf
 
 const list = (value: z.infer<typeof ids>): number[] => (value === null || value === undefined ? [] : [value].flat())
 
+const proposals = {
+  temperature: { fits: (x: number) => x > 0, range: 'above 0' },
+  top_k: { fits: (x: number) => Number.isInteger(x) && x >= -1, range: 'a whole number, 0 or -1 for off' },
+  top_p: { fits: (x: number) => x > 0 && x <= 1, range: 'above 0 and at most 1' },
+  min_p: { fits: (x: number) => x >= 0 && x <= 1, range: '0 to 1' },
+}
+
 /** generation_config.json; without that file the stop ids that config.json names. */
 export async function readCheckpointGeneration(folder: string): Promise<CheckpointGeneration> {
   const config = await readJson(join(folder, 'generation_config.json'), generationConfig)
   if (config === null) {
     const model = await readJson(join(folder, 'config.json'), modelConfig)
-    return { eosIds: list(model?.eos_token_id ?? model?.text_config?.eos_token_id) }
+    return { eosIds: list(model?.eos_token_id ?? model?.text_config?.eos_token_id), warnings: [] }
+  }
+  const warnings: string[] = []
+  const proposed = (name: keyof typeof proposals): number | undefined => {
+    const value = config[name]
+    const { fits, range } = proposals[name]
+    if (value === null || value === undefined) return undefined
+    if (typeof value === 'number' && Number.isFinite(value) && fits(value)) return value
+    warnings.push(
+      `The ${name} that ${join(folder, 'generation_config.json')} proposes is left out: it is ${JSON.stringify(value)}, not ${range}.`,
+    )
+    return undefined
   }
   return {
     eosIds: list(config.eos_token_id),
-    temperature: config.temperature ?? undefined,
-    topK: config.top_k ?? undefined,
-    topP: config.top_p ?? undefined,
-    minP: config.min_p ?? undefined,
+    temperature: proposed('temperature'),
+    topK: proposed('top_k'),
+    topP: proposed('top_p'),
+    minP: proposed('min_p'),
+    warnings,
   }
 }

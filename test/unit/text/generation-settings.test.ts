@@ -39,6 +39,38 @@ describe('generation settings', () => {
   })
 })
 
+describe('proposals that cannot be followed', () => {
+  const model = async (proposal: Record<string, unknown>) =>
+    loadModelText(await tinyModel({ files: { 'generation_config.json': JSON.stringify(proposal) } }))
+  const settings = async (proposal: Record<string, unknown>) =>
+    resolveGeneration(await model(proposal), { sample: true, maxNewTokens: 1 }, 'corrected')
+  const defaults = { temperature: 1, topK: 50, topP: 1, minP: 0 }
+
+  it.each([
+    { temperature: 0 },
+    { temperature: -1 },
+    { temperature: '0.7' },
+    { top_p: 0 },
+    { top_p: 1.5 },
+    { top_k: -2 },
+    { top_k: 2.5 },
+    { min_p: -0.1 },
+    { min_p: 2 },
+  ])('%o is left out, with a warning', async (proposal) => {
+    expect(await settings(proposal)).toMatchObject(defaults)
+    const [[name, value]] = Object.entries(proposal)
+    const { warnings } = (await model(proposal)).generation
+    expect(warnings).toEqual([expect.stringContaining(`The ${name} that`)])
+    expect(warnings[0]).toContain(`it is ${JSON.stringify(value)}, not`)
+  })
+
+  it('nothing is left out at the borders', async () => {
+    const proposal = { temperature: 0.01, top_p: 1, top_k: 1, min_p: 0 }
+    expect(await settings(proposal)).toMatchObject({ temperature: 0.01, topP: 1, topK: 1, minP: 0 })
+    expect((await model({ ...proposal, min_p: 1, top_k: 0 })).generation.warnings).toEqual([])
+  })
+})
+
 describe('stop ids', () => {
   const stop = async (files: Record<string, unknown>, mode: 'reference' | 'corrected', config = {}) =>
     resolveGeneration(await loadModelText(await tinyModel({ files, config })), { sample: false, maxNewTokens: 1 }, mode)
