@@ -7,9 +7,8 @@ import {
   floatText,
   parseInteger,
   PythonError,
-  pythonSpace,
-  strip,
 } from '../../../src-main/engine/evaluation/grading/reference/python-text'
+import { PYTHON_SPACE, stripPython } from '../../../src-main/engine/text/python-text'
 
 /** Python's `repr(a / b)`. */
 const quotients: [a: bigint, b: bigint, text: string][] = [
@@ -67,11 +66,11 @@ describe('Python text', () => {
   test('white space is what str.isspace says', () => {
     const codes = [9, 10, 11, 12, 13, 28, 29, 30, 31, 32, 0x85, 0xa0, 0x1680, 0x2028, 0x2029, 0x202f, 0x205f, 0x3000]
     for (let code = 0x2000; code <= 0x200a; code++) codes.push(code)
-    const pattern = new RegExp(`^[${pythonSpace}]$`, 'u')
+    const pattern = new RegExp(`^[${PYTHON_SPACE}]$`, 'u')
     const found = []
     for (let code = 0; code < 0x110000; code++) if (pattern.test(String.fromCodePoint(code))) found.push(code)
     expect(found).toEqual(codes.sort((a, b) => a - b))
-    expect(strip('\x1c\x85 a b \ufeff\u3000')).toBe('a b \ufeff')
+    expect(stripPython('\x1c\x85 a b \ufeff\u3000')).toBe('a b \ufeff')
   })
 })
 

@@ -1,5 +1,6 @@
 /** The reference's two ways of finding an answer in a text: a box, and what follows a label. Their defects are part of them. */
-import { lineEnd, skipSpace, strip, pythonSpace } from './python-text'
+import { PYTHON_SPACE, stripPython } from '../../../text/python-text'
+import { lineEnd, skipSpace } from './python-text'
 
 const box = '\\boxed{'
 const flatBox = /\\boxed\{([^{}]+)\}/g
@@ -11,7 +12,7 @@ const flatBox = /\\boxed\{([^{}]+)\}/g
 export function boxedText(text: string): string | null {
   let last: string | null = null
   for (const match of text.matchAll(flatBox)) last = match[1]
-  if (last !== null) return strip(last)
+  if (last !== null) return stripPython(last)
   let from = text.indexOf(box)
   while (from >= 0) {
     const start = from + box.length
@@ -20,7 +21,7 @@ export function boxedText(text: string): string | null {
     if (close >= start) last = text.slice(start, close)
     from = text.indexOf(box, end)
   }
-  return last === null ? null : strip(last)
+  return last === null ? null : stripPython(last)
 }
 
 /**
@@ -33,12 +34,12 @@ export function labelledText(text: string, label: RegExp): string | null {
   for (let match = label.exec(text); match !== null; match = label.exec(text)) {
     const start = skipSpace(text, match.index + match[0].length)
     const end = lineEnd(text, start)
-    if (end > start) found = strip(text.slice(start, end))
+    if (end > start) found = stripPython(text.slice(start, end))
     // A label inside the text that an earlier label claimed is no label.
     label.lastIndex = Math.max(end, label.lastIndex)
   }
   return found || null
 }
 
-export const finalAnswerLabel = new RegExp(`final[${pythonSpace}]+answer[${pythonSpace}]*:`, 'giu')
-export const finalChoiceLabel = new RegExp(`final[${pythonSpace}]*(?:choice|answer)[${pythonSpace}]*:`, 'giu')
+export const finalAnswerLabel = new RegExp(`final[${PYTHON_SPACE}]+answer[${PYTHON_SPACE}]*:`, 'giu')
+export const finalChoiceLabel = new RegExp(`final[${PYTHON_SPACE}]*(?:choice|answer)[${PYTHON_SPACE}]*:`, 'giu')

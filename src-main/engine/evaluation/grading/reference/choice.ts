@@ -1,6 +1,7 @@
 /** The letter that the reference finds in a multiple-choice output. */
 import { boxedText, finalChoiceLabel, labelledText } from './boxed'
-import { skipSpace, strip } from './python-text'
+import { stripPython } from '../../../text/python-text'
+import { skipSpace } from './python-text'
 
 const keyword = /choice|option|answer/giu
 const wordCharacter = /[\p{L}\p{N}_]/u
@@ -14,7 +15,7 @@ function bracketedLetter(text: string, from: number): { letter: string; end: num
 }
 
 function letterIn(source: string): string | null {
-  const text = strip(source)
+  const text = stripPython(source)
   for (const match of text.matchAll(keyword)) {
     let at = skipSpace(text, match.index + match[0].length)
     if (text[at] === ':' || text[at] === '-') at++

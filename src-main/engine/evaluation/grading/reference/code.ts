@@ -1,5 +1,6 @@
 /** The program that the reference takes from an output: the first closed fence tagged `python` outside think blocks. */
-import { skipSpace, strip } from './python-text'
+import { stripPython } from '../../../text/python-text'
+import { skipSpace } from './python-text'
 
 const thinkTag = /<(\/?)think>/giu
 const pythonFence = /```python/giu
@@ -25,16 +26,16 @@ function withoutThinking(text: string): string {
 
 /** The code, trimmed; empty where there is none. */
 export function referenceCode(output: string): string {
-  const text = strip(withoutThinking(output))
+  const text = stripPython(withoutThinking(output))
   pythonFence.lastIndex = 0
   const open = pythonFence.exec(text)
   if (!open) return ''
   const start = skipSpace(text, open.index + open[0].length)
   const close = text.indexOf('```', start)
   if (close < 0) return ''
-  const lines = strip(text.slice(start, close))
+  const lines = stripPython(text.slice(start, close))
     .split(lineBreak)
-    .filter((line) => !strip(line).startsWith('```'))
-  if (strip(lines[0] ?? '').toLowerCase() === 'python') lines.shift()
-  return strip(lines.join('\n'))
+    .filter((line) => !stripPython(line).startsWith('```'))
+  if (stripPython(lines[0] ?? '').toLowerCase() === 'python') lines.shift()
+  return stripPython(lines.join('\n'))
 }

@@ -1,6 +1,7 @@
 /** Math grading as the published reference does it: four lenient normal forms, the first that agrees decides. */
 import { boxedText, finalAnswerLabel, labelledText } from './boxed'
-import { PythonError, divideIntegers, floatText, parseInteger, pythonSpace, removeSpace, strip } from './python-text'
+import { PYTHON_SPACE, stripPython } from '../../../text/python-text'
+import { PythonError, divideIntegers, floatText, parseInteger, removeSpace } from './python-text'
 
 export type NormalForm = 'intpart' | 'latex_text' | 'nospace' | 'digits'
 
@@ -17,7 +18,7 @@ export interface ReferenceVerdict {
 
 const flatText = /\\text\{([^{}]*)\}/g
 const integerFraction = new RegExp(
-  `\\\\frac\\{[${pythonSpace}]*([+-]?\\p{Nd}+)[${pythonSpace}]*\\}\\{[${pythonSpace}]*([+-]?\\p{Nd}+)[${pythonSpace}]*\\}`,
+  `\\\\frac\\{[${PYTHON_SPACE}]*([+-]?\\p{Nd}+)[${PYTHON_SPACE}]*\\}\\{[${PYTHON_SPACE}]*([+-]?\\p{Nd}+)[${PYTHON_SPACE}]*\\}`,
   'gu',
 )
 const firstNumber = /(-?\p{Nd}+)(?:\.\p{Nd}+)?/u
@@ -29,7 +30,7 @@ function quotientText(whole: string, over: string, under: string): string {
 
 const forms: Record<NormalForm, (text: string) => string> = {
   intpart: (text) => {
-    const plain = strip(text)
+    const plain = stripPython(text)
       .replace(flatText, '$1')
       .replace(integerFraction, quotientText)
       .replace(/\\left|\\right|,/g, '')
@@ -39,7 +40,7 @@ const forms: Record<NormalForm, (text: string) => string> = {
   },
   latex_text: (text) =>
     removeSpace(
-      strip(text)
+      stripPython(text)
         .replace(flatText, '$1')
         .replace(/\\left|\\right/g, '')
         .replace(/\\[,;!:]|[${}"']/g, ''),
@@ -61,12 +62,12 @@ export function normalise(form: NormalForm, text: string): string {
 
 /** What the reference takes as the answer of an output: box, else label, else everything; null for a blank output. */
 export function referencePrediction(output: string): string | null {
-  return boxedText(output) ?? labelledText(output, finalAnswerLabel) ?? (strip(output) || null)
+  return boxedText(output) ?? labelledText(output, finalAnswerLabel) ?? (stripPython(output) || null)
 }
 
 /** Grades an output against the answer field of a row. Never throws; where the reference would, wrong with a cause. */
 export function gradeReferenceMath(goldField: string, output: string): ReferenceVerdict {
-  const gold = strip(goldField)
+  const gold = stripPython(goldField)
   const pred = referencePrediction(output)
   if (pred === null) return { correct: false, pred, goldNorm: '', predNorm: '' }
   let reported: { goldNorm: string; predNorm: string } | undefined

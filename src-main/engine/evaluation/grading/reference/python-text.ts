@@ -1,22 +1,10 @@
 /**
- * Python's view of text, where it differs from JavaScript's: white space, decimal digits, float printing, quotients of
+ * Python's view of numbers in text, where it differs from JavaScript's: decimal digits, float printing, quotients of
  * integers. Reference grading compares strings that the reference made, so these have to agree character by character.
  */
+import { isPythonSpace, PYTHON_SPACE } from '../../../text/python-text'
 
-/** What Python's `\s` and `str.strip()` take as white space; a body for a character class. */
-export const pythonSpace = '\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000'
-
-const isSpace = new RegExp(`^[${pythonSpace}]$`)
-const allSpace = new RegExp(`[${pythonSpace}]+`, 'g')
-
-/** Python's `str.strip()`. Linear, whatever the text. */
-export function strip(text: string): string {
-  let start = 0
-  let end = text.length
-  while (start < end && isSpace.test(text[start])) start++
-  while (end > start && isSpace.test(text[end - 1])) end--
-  return text.slice(start, end)
-}
+const allSpace = new RegExp(`[${PYTHON_SPACE}]+`, 'g')
 
 export function removeSpace(text: string): string {
   return text.replace(allSpace, '')
@@ -25,7 +13,7 @@ export function removeSpace(text: string): string {
 /** First index at or after `from` that holds no white space. */
 export function skipSpace(text: string, from: number): number {
   let at = from
-  while (at < text.length && isSpace.test(text[at])) at++
+  while (at < text.length && isPythonSpace(text[at])) at++
   return at
 }
 
