@@ -29,10 +29,10 @@ const templateFile = z.looseObject({ chat_template: z.string() })
 const ids = z.union([z.number().int(), z.array(z.number().int())]).nullish()
 const generationConfig = z.looseObject({
   eos_token_id: ids,
-  temperature: z.unknown(),
-  top_k: z.unknown(),
-  top_p: z.unknown(),
-  min_p: z.unknown(),
+  temperature: z.unknown().optional(),
+  top_k: z.unknown().optional(),
+  top_p: z.unknown().optional(),
+  min_p: z.unknown().optional(),
 })
 const modelConfig = z.looseObject({ eos_token_id: ids, text_config: z.looseObject({ eos_token_id: ids }).nullish() })
 
