@@ -1,6 +1,6 @@
-// Runs a program (the e2e tests) in a desktop session without a desktop: a virtual display and an unlocked, throw-away key
-// store. Started inside `dbus-run-session`, which provides the session bus. Linux only.
-//   dbus-run-session -- node scripts/e2e-session.mjs PROGRAM ARGUMENTS...
+// Runs a program (the e2e tests) in a desktop session without a desktop: a session bus, a virtual display and an unlocked,
+// throw-away key store. Linux only. (dbus-run-session is no help: when it is ended, all that it started lives on.)
+//   node scripts/e2e-session.mjs PROGRAM ARGUMENTS...
 import { spawn, spawnSync } from 'node:child_process'
 import { copyFileSync, chmodSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import os from 'node:os'
@@ -17,6 +17,11 @@ for (const folder of Object.values(own)) mkdirSync(folder, { mode: 0o700 })
 const env = { ...process.env, ...own }
 /** @type {import('node:child_process').ChildProcess[]} */
 const helpers = []
+
+// The program is told, and what was started here is ended when the program has. Ctrl-C reaches the program by itself.
+let stopped = false
+process.on('SIGTERM', () => (stopped = true))
+process.on('SIGINT', () => {})
 
 /**
  * Starts a helper of the session; `ended` rejects when it does not start or stops by itself.
@@ -64,21 +69,29 @@ async function onTheBus(name) {
     `string:${name}`,
   ]
   for (let tries = 0; tries < 200; tries += 1) {
-    if (spawnSync('dbus-send', question, { encoding: 'utf8' }).stdout?.includes('true')) return
+    if (spawnSync('dbus-send', question, { env, encoding: 'utf8' }).stdout?.includes('true')) return
     await new Promise((resolve) => setTimeout(resolve, 100))
   }
   throw new Error(`nothing answers as ${name} on the session bus`)
 }
 
+/**
+ * Starts a helper that says on its file descriptor 3 where it can be reached; returns that.
+ * @param {string} command
+ * @param {string[]} args
+ */
+async function startAndAsk(command, args) {
+  const { child, ended } = startHelper(command, args, { env, stdio: ['ignore', 'ignore', 'inherit', 'pipe'] })
+  return Promise.race([firstLine(/** @type {import('node:stream').Readable} */ (child.stdio[3])), ended])
+}
+
+async function startBus() {
+  env.DBUS_SESSION_BUS_ADDRESS = await startAndAsk('dbus-daemon', ['--session', '--nofork', '--print-address=3'])
+}
+
 async function startDisplay() {
-  const { child, ended } = startHelper(
-    'Xvfb',
-    ['-displayfd', '3', '-screen', '0', '1600x1000x24', '-nolisten', 'tcp'],
-    {
-      stdio: ['ignore', 'ignore', 'inherit', 'pipe'],
-    },
-  )
-  env.DISPLAY = `:${await Promise.race([firstLine(/** @type {import('node:stream').Readable} */ (child.stdio[3])), ended])}`
+  const screen = ['-screen', '0', '1600x1000x24', '-nolisten', 'tcp']
+  env.DISPLAY = `:${await startAndAsk('Xvfb', ['-displayfd', '3', ...screen])}`
   delete env.WAYLAND_DISPLAY
 }
 
@@ -103,8 +116,7 @@ async function runProgram(program) {
   const [command, ...args] = program
   const child = spawn(command, args, { env, stdio: 'inherit' })
   process.on('SIGTERM', () => child.kill('SIGTERM'))
-  // Ctrl-C reaches the program by itself; what was started here is ended when the program has.
-  process.on('SIGINT', () => {})
+  if (stopped) child.kill('SIGTERM')
   return new Promise((resolve, reject) => {
     child.on('error', reject)
     child.on('exit', (code) => resolve(code ?? 128))
@@ -112,6 +124,7 @@ async function runProgram(program) {
 }
 
 try {
+  await startBus()
   await startDisplay()
   await startKeyStore()
   process.exitCode = await runProgram(process.argv.slice(2))

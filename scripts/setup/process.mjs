@@ -28,17 +28,26 @@ export function describe(error) {
 export const codeOf = (error) => /** @type {NodeJS.ErrnoException} */ (error).code
 
 /**
- * Runs a program to its end with no input; its output is shown on standard error.
+ * Runs a program to its end with no input; its output is shown on standard error unless `options` says otherwise. SIGTERM to
+ * this process meanwhile ends the program, unless `spared`: then the signal does here what it always does.
  * @param {string} command
  * @param {string[]} args
- * @param {import('node:child_process').SpawnOptions} options
+ * @param {import('node:child_process').SpawnOptions & { spared?: boolean }} options
  * @returns {Promise<number>} its exit code, 128 when a signal ended it
  */
-export function runShown(command, args, options = {}) {
+export function runShown(command, args, { spared = false, ...options } = {}) {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { ...options, stdio: ['ignore', 2, 2] })
-    child.on('error', reject)
-    child.on('exit', (code) => resolve(code ?? 128))
+    const child = spawn(command, args, { stdio: ['ignore', 2, 2], ...options })
+    const end = () => child.kill('SIGTERM')
+    if (!spared) process.on('SIGTERM', end)
+    child.on('error', (error) => {
+      process.off('SIGTERM', end)
+      reject(error)
+    })
+    child.on('exit', (code) => {
+      process.off('SIGTERM', end)
+      resolve(code ?? 128)
+    })
   })
 }
 

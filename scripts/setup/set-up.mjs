@@ -1,5 +1,6 @@
 // What a command needs before it can run, checked in milliseconds and made when missing. Checks come first and without a
 // lock; only when something is missing is the lock taken, and the checks are repeated under it.
+import { readdirSync, rmSync } from 'node:fs'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { dependencyProblem, installDependencies } from './dependencies.mjs'
@@ -84,6 +85,7 @@ export async function ensure(needs) {
   await withLock(
     path.join(root, '.cache', 'set-up.lock'),
     async () => {
+      sweep(path.join(root, '.cache'))
       for (const name of order) {
         const make = await steps[name]()
         if (make) await make()
@@ -92,6 +94,19 @@ export async function ensure(needs) {
     () =>
       say('another set-up of this folder is running, waiting for it ... (if there is none, delete .cache/set-up.lock)'),
   )
+}
+
+/** Folders that a set-up works in; an ended one may have left several 100 MB. */
+const workFolders = /^(electron-unpack|dist|dist-old|set-up\.lock)[-.][\w-]+$/
+
+/**
+ * Removes what set-ups that were ended have left. Only for the holder of the lock: nobody else works in such a folder then.
+ * @param {string} cache
+ */
+function sweep(cache) {
+  for (const name of readdirSync(cache)) {
+    if (workFolders.test(name)) rmSync(path.join(cache, name), { recursive: true, force: true })
+  }
 }
 
 /** @param {Need[]} order */

@@ -90,12 +90,13 @@ export async function installMissing(missing) {
       `System packages are missing. Please run this line, then the command again:\n\n  sudo apt-get update && sudo apt-get install -y ${askApt(missing).join(' ')}\n`,
     )
   }
-  const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C.UTF-8' }
+  // Not ended half-way by a signal to us: that could leave the system's package database in need of repair.
+  const options = { env: { ...process.env, DEBIAN_FRONTEND: 'noninteractive', LC_ALL: 'C.UTF-8' }, spared: true }
   say(`installing system packages: ${missing.join(', ')} ...`)
   // A failing update is no reason to stop: the lists at hand may do.
-  await runShown('apt-get', ['update', '-q', '-o', 'DPkg::Lock::Timeout=300'], { env })
+  await runShown('apt-get', ['update', '-q', '-o', 'DPkg::Lock::Timeout=300'], options)
   const names = askApt(missing)
-  const code = await runShown('apt-get', ['install', '-q', ...install, ...names], { env })
+  const code = await runShown('apt-get', ['install', '-q', ...install, ...names], options)
   if (code !== 0) {
     throw new SetUpError(
       `apt-get could not install ${names.join(', ')} (exit code ${code}); its output is above. Please install them and run the command again.`,
