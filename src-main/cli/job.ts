@@ -1,6 +1,6 @@
 /**
  * `npm run job -- spec.json [--resume]`: one job of the app without a window. Events go to standard output as JSON lines; the exit
- * code is 0 only when the job finished. Ctrl-C asks it to stop at a state that can be resumed, a second one ends it at once.
+ * code is 0 only when the job finished. Ctrl-C asks it to stop at a state that can be resumed, a later one ends it at once.
  */
 import { runJob } from '../engine/engine'
 import type { JobEvent } from '../engine/job-events'

@@ -1,19 +1,35 @@
-/** Ctrl-C at a terminal: the first asks a job to stop at a step boundary, the second ends the process. */
+/** Ctrl-C at a terminal: the first asks a job to stop at a step boundary, a later one ends the process. */
 
 /** Exit code as a shell gives it to what a signal ended. */
 export const stoppedCode = 130
 
-/** The first signal, or a reader that has gone away, asks to stop. The handlers then go, so that a second signal ends the process. */
-export function stopOnSignals(): { signal: AbortSignal; restore: () => void } {
+/** Ctrl-C reaches the command from the terminal and once more from npm: how long after the first it counts as the same, in ms. */
+const sameMs = 1000
+
+/**
+ * The first signal, or a reader that has gone away, asks to stop. The handlers then go (that of the signal itself after
+ * `sameWithin` ms, during which it does nothing), so that a later signal ends the process even when it is too busy to listen.
+ */
+export function stopOnSignals(sameWithin: number = sameMs): { signal: AbortSignal; restore: () => void } {
   const controller = new AbortController()
-  const signals = ['SIGINT', 'SIGTERM'] as const
-  const restore = (): void => signals.forEach((name) => process.off(name, stop))
-  const stop = (): void => {
-    restore()
-    process.stderr.write('\nStopping at the next step boundary; again to end at once.\n')
+  const handlers = { SIGINT: () => stop('SIGINT'), SIGTERM: () => stop('SIGTERM') }
+  let repeated: NodeJS.Timeout | undefined
+  const stop = (name: keyof typeof handlers): void => {
+    if (repeated) return
+    const other = name === 'SIGINT' ? 'SIGTERM' : 'SIGINT'
+    process.off(other, handlers[other])
+    repeated = setTimeout(() => process.off(name, handlers[name]), sameWithin)
+    repeated.unref()
+    process.stderr.write('\nStopping at the next step boundary; once more, a moment later, to end at once.\n')
     controller.abort()
   }
-  signals.forEach((name) => process.on(name, stop))
+  const restore = (): void => {
+    clearTimeout(repeated)
+    process.off('SIGINT', handlers.SIGINT)
+    process.off('SIGTERM', handlers.SIGTERM)
+  }
+  process.on('SIGINT', handlers.SIGINT)
+  process.on('SIGTERM', handlers.SIGTERM)
   process.stdout.on('error', () => controller.abort())
   return { signal: controller.signal, restore }
 }
