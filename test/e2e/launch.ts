@@ -16,6 +16,8 @@ export interface LaunchOptions {
   readonly workspace?: string
   /** Folder of the app's own settings; default: a new temporary one, removed by `close`. */
   readonly userData?: string
+  /** Further command-line options of the app. */
+  readonly args?: readonly string[]
   /** Environment variables beside the test's own. */
   readonly env?: Record<string, string>
 }
@@ -47,7 +49,13 @@ export async function launchStudio(options: LaunchOptions = {}): Promise<StudioU
   const asRoot = process.getuid?.() === 0
   const app = await launchWithRetry({
     executablePath: runtime.executable,
-    args: [repository, `--user-data-dir=${userData}`, '--disable-gpu', ...(asRoot ? ['--no-sandbox'] : [])],
+    args: [
+      repository,
+      `--user-data-dir=${userData}`,
+      '--disable-gpu',
+      ...(asRoot ? ['--no-sandbox'] : []),
+      ...(options.args ?? []),
+    ],
     cwd: repository,
     // No emulation: the app's own appearance is what is to be seen.
     colorScheme: null,

@@ -1,5 +1,16 @@
 /** The app without its window: pipelines from start to end, and everything that can go wrong on the way. */
-import { appendFileSync, existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { UserError } from '../../../src-main/engine/errors'
@@ -176,6 +187,92 @@ describe('the pipeline', () => {
     ])
   })
 
+  it('queues every step once, however often it is asked at the same moment', async () => {
+    process.env.FAKE_ENGINE_MS = '20'
+    await start()
+    await Promise.all([
+      test.studio.startSteps('Demo', all),
+      test.studio.startSteps('Demo', all),
+      test.studio.startRun('Demo', 'inner-planner').catch(() => undefined),
+    ])
+    const steps = (await test.studio.listRuns('Demo')).map((run) => run.step)
+    expect(steps.sort()).toEqual(['inner-critic', 'inner-planner', 'inner-solver', 'outer', 'trained-2'])
+  })
+
+  it('stops whole at any moment, also while a step is about to start', async () => {
+    await start()
+    for (let i = 0; i < 5; i++) {
+      const starting = test.studio.startSteps('Demo', all)
+      await until(() => test.studio.queue.busy, 'the first step is about to start')
+      await test.studio.stopPipeline('Demo')
+      await starting
+      await test.studio.stopPipeline('Demo')
+      await until(settled, 'everything stops')
+      expect((await test.studio.pipeline('Demo')).steps.at(-1)!.state).toBe('waiting')
+    }
+    expect(test.problems).toEqual([])
+  })
+
+  it('names the runs that were given links of a run', async () => {
+    await start()
+    await test.studio.startSteps('Demo', all)
+    await until(settled, 'the pipeline ends')
+    const dependents = async (step: string) =>
+      (await test.studio.dependents({ project: 'Demo', id: (await runOf(step)).id })).map(({ title }) => title)
+    expect(await dependents('inner-critic')).toEqual(['Trained links, 2 rounds', 'Outer links'])
+    expect(await dependents('outer')).toEqual(['Trained links, 2 rounds'])
+    expect(await dependents('trained-2')).toEqual([])
+  })
+
+  it('takes other links where those that a stopped run had are gone, and keeps them where they are there', async () => {
+    process.env.FAKE_ENGINE_MS = '1'
+    await start()
+    for (const role of ['planner', 'critic', 'solver'])
+      await test.studio.startSteps('Demo', { kind: 'one', step: `inner-${role}` })
+    await until(settled, 'the inner links are trained')
+    process.env.FAKE_ENGINE_MS = '20'
+    await test.studio.startSteps('Demo', { kind: 'one', step: 'outer' })
+    await until(async () => (await runOf('outer')).lastMetrics !== null, 'the outer run goes')
+    const outer = { project: 'Demo', id: (await runOf('outer')).id }
+    const innerLinks = async () =>
+      ((await test.studio.runDetail(outer)).spec.agents as { innerLink: string }[]).map(({ innerLink }) => innerLink)
+    // What the engine saved, as a real one would.
+    mkdirSync(path.join((await test.studio.runDetail(outer)).folder, 'checkpoints/step-1'), { recursive: true })
+    await test.studio.cancelRun(outer)
+    await until(settled, 'the outer run stops')
+    expect(await runOf('outer')).toMatchObject({ state: 'paused', checkpointStep: 1 })
+    const old = await runOf('inner-planner')
+    process.env.FAKE_ENGINE_MS = '1'
+    await test.studio.startRun('Demo', 'inner-planner')
+    await until(settled, 'a newer inner link is trained')
+    const kept = await innerLinks()
+    process.env.FAKE_ENGINE_MS = '20'
+    await test.studio.resumeRun(outer)
+    await until(async () => (await runOf('outer')).state === 'running', 'it goes on')
+    await test.studio.cancelRun(outer)
+    await until(settled, 'it stops')
+    expect(await innerLinks()).toEqual(kept)
+    expect(kept[0]).toContain(old.id)
+
+    for (const run of await test.studio.listRuns('Demo'))
+      if (run.step === 'inner-planner') await test.studio.deleteRun({ project: 'Demo', id: run.id })
+    await test.studio.resumeRun(outer)
+    await until(settled, 'it is refused')
+    expect((await test.studio.runDetail(outer)).history.at(-1)).toMatchObject({
+      state: 'paused',
+      detail: 'The step "inner-planner" that it needs is not done.',
+    })
+    process.env.FAKE_ENGINE_MS = '1'
+    await test.studio.startSteps('Demo', { kind: 'one', step: 'inner-planner' })
+    await until(settled, 'the inner link is trained again')
+    await test.studio.resumeRun(outer)
+    await until(settled, 'the outer run ends')
+    expect((await runOf('outer')).state).toBe('done')
+    expect((await innerLinks())[0]).toContain((await runOf('inner-planner')).id)
+    const detail = (await test.studio.runDetail(outer)).history.flatMap((entry) => entry.detail ?? [])
+    expect(detail.at(-1)).toContain(old.id)
+  })
+
   it('starts nothing where the disk takes nothing, and says why', async () => {
     await start()
     // What stands in the way is a file here; a full or read-only disk fails at the same place.
@@ -258,6 +355,25 @@ describe('an engine that goes away', () => {
     expect(run.error!.why).toMatch(/SIGKILL.*started|SIGKILL.*for ever/)
   })
 
+  it('counts the checkpoint that it saved and could not tell of', async () => {
+    process.env.FAKE_ENGINE_MS = '20'
+    const children: InProcessChild[] = []
+    await start({ spawn: inProcessSpawner(children) })
+    await test.studio.startSteps('Demo', { kind: 'next' })
+    await until(async () => (await runOf('inner-planner')).lastMetrics !== null, 'it computes')
+    const key = { project: 'Demo', id: (await runOf('inner-planner')).id }
+    const { folder, stretch, started } = await test.studio.runDetail(key)
+    expect(stretch).toMatchObject({ resumedFrom: null })
+    expect(stretch!.time).toBeGreaterThanOrEqual(started!)
+    mkdirSync(path.join(folder, 'checkpoints/step-7'), { recursive: true })
+    mkdirSync(path.join(folder, 'checkpoints/.incomplete-step-8-1-ab'))
+    children[0].die(9)
+    await until(settled, 'the death is noticed')
+    expect((await runOf('inner-planner')).checkpointStep).toBe(7)
+    await start({ again: test })
+    expect((await runOf('inner-planner')).checkpointStep).toBe(7)
+  })
+
   it('that cannot be started at all is a failed run, and the app goes on', async () => {
     await start({
       spawn: () => {
@@ -281,6 +397,31 @@ describe('an engine that goes away', () => {
     await until(settled, 'it ends')
     expect((await runOf('inner-planner')).state).toBe('failed')
     expect(test.problems).toHaveLength(1)
+  })
+})
+
+describe('the Demo project', () => {
+  const project = () => path.join(test.workspace, 'projects/Demo')
+
+  it('is made whole after a start that was cut off before its project.json', async () => {
+    await start()
+    const assets = readdirSync(path.join(project(), 'assets'))
+    rmSync(path.join(project(), 'project.json'))
+    rmSync(path.join(project(), 'assets/models'), { recursive: true })
+    mkdirSync(path.join(project(), '.incomplete-assets-1-ab'))
+    await start({ again: test })
+    expect(readdirSync(path.join(project(), 'assets'))).toEqual(assets)
+    expect(readdirSync(project()).sort()).toEqual(['assets', 'project.json'])
+    expect((await test.studio.pipeline('Demo')).state).toBe('ready')
+  })
+
+  it('is made once where several ask for it at the same moment', async () => {
+    test = testStudio()
+    open.push(test)
+    await test.studio.start()
+    const views = await Promise.all([1, 2, 3].map(() => test.studio.openDemo()))
+    expect(views.map(({ name }) => name)).toEqual(['Demo', 'Demo', 'Demo'])
+    expect(test.of('projects/changed')).toHaveLength(1)
   })
 })
 
@@ -346,6 +487,53 @@ describe('the next start of the app', () => {
   it('leaves a run alone whose engine still lives', async () => {
     await powerCut(() => ({ pid: process.pid, time: Date.now(), memoryBytes: 1 }))
     expect((await runOf('inner-planner')).state).toBe('running')
+  })
+
+  /** An engine that an app left which is gone. */
+  async function foreignEngine(): Promise<ChildProcess> {
+    const engine = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
+    await powerCut(() => ({ pid: engine.pid, time: Date.now(), memoryBytes: 1 }))
+    expect((await runOf('inner-planner')).state).toBe('running')
+    return engine
+  }
+
+  it('stops such a run by ending its engine', async () => {
+    const engine = await foreignEngine()
+    const exited = once(engine, 'exit')
+    await test.studio.stopPipeline('Demo')
+    expect(await exited).toEqual([null, 'SIGKILL'])
+    expect(await runOf('inner-planner')).toMatchObject({ state: 'paused', resumable: true, error: null })
+  })
+
+  it('tells the page when such an engine has ended, without being asked', async () => {
+    const engine = await foreignEngine()
+    await start({ again: test, lookEvery: 20 })
+    const exited = once(engine, 'exit')
+    engine.kill('SIGKILL')
+    await exited
+    const told = () => test.of('run/changed').map(({ run }) => run.state)
+    await until(() => told().includes('interrupted'), 'the page is told')
+    expect(told()).toEqual(['interrupted'])
+    await until(() => test.of('pipeline/changed').length > 0, 'its pipeline is told')
+    expect(test.of('pipeline/changed').at(-1)!.pipeline.steps[0].state).toBe('interrupted')
+  })
+
+  it('never ends itself by a heartbeat that is wrong', async () => {
+    await powerCut(() => ({ pid: process.pid, time: Date.now(), memoryBytes: 1 }))
+    await expect(test.studio.stopPipeline('Demo')).rejects.toThrow('no engine')
+  })
+
+  it('names a run.json that is damaged, and leaves it as it is', async () => {
+    await start()
+    await test.studio.startSteps('Demo', { kind: 'next' })
+    await until(settled, 'the step ends')
+    const file = path.join(test.workspace, 'projects/Demo/runs', (await runOf('inner-planner')).id, 'run.json')
+    writeFileSync(file, '{"version": 1,')
+    await start({ again: test })
+    expect(test.problems).toHaveLength(1)
+    expect(test.problems[0]).toBeInstanceOf(UserError)
+    expect((test.problems[0] as UserError).what).toContain(file)
+    expect(readFileSync(file, 'utf8')).toBe('{"version": 1,')
   })
 
   it('takes the journal at its word where it has the end', async () => {

@@ -71,6 +71,7 @@ export function testStudio(
   options: {
     spawn?: SpawnEngine
     grace?: number
+    lookEvery?: number
     /** Another studio's folder: the app is started again. */
     again?: TestStudio
     pipeline?: unknown
@@ -103,6 +104,7 @@ export function testStudio(
     onIdle: () => idle++,
     onProblem: (error) => problems.push(error),
     grace: options.grace ?? 5000,
+    lookEvery: options.lookEvery,
   })
   return {
     studio,

@@ -6,7 +6,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { systemInfo } from '../../../src-main/bridge/views'
 import { AppLog } from '../../../src-main/system/app-log'
 import { SystemProbe } from '../../../src-main/system/probes'
-import { SettingsStore } from '../../../src-main/system/settings-store'
+import { Problems } from '../../../src-main/system/problems'
+import { settings, SettingsStore, windowPlace } from '../../../src-main/system/settings-store'
 
 let folder: string
 beforeEach(() => (folder = mkdtempSync(path.join(tmpdir(), 'studio-system-'))))
@@ -41,6 +42,27 @@ describe('settings', () => {
     expect(readFileSync(`${file()}.damaged`, 'utf8')).toBe('{"appearance": "dar')
   })
 
+  it('that are damaged in part keep the rest, and a person is told in words', () => {
+    mkdirSync(path.dirname(file()), { recursive: true })
+    const text = JSON.stringify({ appearance: 'pink', workspace: '/data/mine', window: { width: 1 }, view: { a: '1' } })
+    writeFileSync(file(), text)
+    const problems: unknown[] = []
+    expect(new SettingsStore(file(), (p) => problems.push(p)).get()).toEqual({
+      appearance: 'system',
+      workspace: '/data/mine',
+      window: null,
+      view: { a: '1' },
+    })
+    expect(problems).toEqual([expect.objectContaining({ why: expect.stringMatching(/appearance.*window/) })])
+    expect(readFileSync(`${file()}.damaged`, 'utf8')).toBe(text)
+  })
+
+  it('take the place of any window', () => {
+    const place = windowPlace({ x: -3.5, y: 0.2, width: 120, height: 90.5 }, false)
+    expect(place).toEqual({ x: -3, y: 0, width: 400, height: 300, maximized: false })
+    expect(settings.parse({ window: place }).window).toEqual(place)
+  })
+
   it('that cannot be written are a problem told, not an error thrown', async () => {
     writeFileSync(path.join(folder, 'user-data'), 'a file where the folder should be')
     const problems: unknown[] = []
@@ -49,6 +71,21 @@ describe('settings', () => {
     expect(store.get().appearance).toBe('dark')
     expect(problems).toHaveLength(1)
   })
+})
+
+it('problems stay until they are dismissed, each once, the newest twenty', () => {
+  const problems = new Problems()
+  const problem = (n: number) => ({ what: `What ${n}.`, why: 'Why.', next: 'Next.' })
+  problems.add(problem(1))
+  problems.add(problem(2))
+  problems.add({ ...problem(1), next: 'Another.' })
+  expect(problems.list).toEqual([problem(1), problem(2)])
+  problems.dismiss({ ...problem(1) })
+  expect(problems.list).toEqual([problem(2)])
+  for (let n = 3; n < 40; n++) problems.add(problem(n))
+  expect(problems.list).toEqual(Array.from({ length: 20 }, (_, i) => problem(20 + i)))
+  problems.clear()
+  expect(problems.list).toEqual([])
 })
 
 describe('the log of the app', () => {
