@@ -5,7 +5,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
-import { buildDemo } from '../demo/build-demo'
+import { buildDemo, demoSeed } from '../demo/build-demo'
 import { findDemoFolder } from '../demo/demo-folder'
 import { roles, type Role } from '../demo/tiny-models'
 import { fullTraining, type ModelTraining } from '../demo/train-model'
@@ -15,7 +15,7 @@ import { duration, progressLine } from './progress-line'
 import { UsageError } from './usage-error'
 
 const usage = `npm run demo:build -- [--seed N] [--only ROLE] [--out DIR] [--threads N] [--short]
-  --seed N     everything random follows from it; default: 1
+  --seed N     everything random follows from it; default: ${demoSeed}
   --only ROLE  trains one model only: ${roles.join(', ')}
   --out DIR    default: the embedded demo itself (native-assets/demo)
   --threads N  default: one per core
@@ -29,7 +29,7 @@ export async function runDemoBuild(args: readonly string[]): Promise<number> {
   const { values } = parseOptions(
     args,
     {
-      seed: { type: 'string', default: '1' },
+      seed: { type: 'string', default: String(demoSeed) },
       only: { type: 'string' },
       out: { type: 'string' },
       threads: { type: 'string' },

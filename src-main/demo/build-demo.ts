@@ -13,6 +13,9 @@ import { generationConfig, modelConfig, roles, weightShapes, type Role } from '.
 import { fullTraining, trainModel, type ModelTraining } from './train-model'
 import { tokenizerFiles } from './vocabulary'
 
+/** Seed of the embedded demo. Settings were chosen with other seeds and on validation rows: nothing on its held-out rows. */
+export const demoSeed = 3
+
 export interface BuildOptions {
   readonly folder: string
   readonly seed: number

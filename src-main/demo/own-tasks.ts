@@ -64,7 +64,7 @@ function planner(problems: readonly Problem[], depth: number, random: Random): T
   )
 }
 
-/** Critic and solver: the slot's text, then up to so many dots that it has the length of a latent slot. */
+/** Critic and solver: the text of the agent before in the slot. */
 function reader(
   role: 'critic' | 'solver',
   problems: readonly Problem[],
@@ -77,12 +77,8 @@ function reader(
   })
   const [slot, target]: [keyof RoundTexts, keyof RoundTexts] =
     role === 'critic' ? ['plan', 'refined_plan'] : ['refined_plan', 'answer']
-  const dots = ` ${fillerWord}`.repeat(random.integer(latentSteps - texts[0][slot].split(' ').length + 1))
   return batch(
-    texts.map((t, i) => [
-      promptText(role, 'first', questionText(others[i]), { [slots[role]]: t[slot] + dots }),
-      t[target],
-    ]),
+    texts.map((t, i) => [promptText(role, 'first', questionText(others[i]), { [slots[role]]: t[slot] }), t[target]]),
   )
 }
 

@@ -6,7 +6,6 @@
 import type { JobSpecInput } from '../engine/job-spec'
 import { roles } from './tiny-models'
 import { depths, latentSteps } from './vel'
-import { fillerWord } from './vocabulary'
 
 export type PipelineLength = 'full' | 'short'
 
@@ -19,39 +18,46 @@ interface Amounts {
   readonly alignSteps: number
   readonly alignRows: number
   readonly outerSteps: number
+  /** Outer links: checkpoints and validations. */
   readonly saveEvery: number
   readonly validateEvery: number
-  readonly validationRows: number
+  /** Rows of each validation. 0 = all. */
+  readonly innerValidationRows: number
+  readonly outerValidationRows: number
   /** 0 = all. */
   readonly heldOutRows: number
 }
 
 const amounts: Readonly<Record<PipelineLength, Amounts>> = {
+  // the aligned start is cut short on purpose: from a longer one there would be little left for outer training to show
   full: {
     innerSteps: 400,
     innerRows: 1500,
-    alignSteps: 300,
-    alignRows: 1000,
+    alignSteps: 40,
+    alignRows: 500,
     outerSteps: 150,
-    saveEvery: 50,
-    validateEvery: 50,
-    validationRows: 0,
+    saveEvery: 25,
+    validateEvery: 25,
+    innerValidationRows: 60,
+    outerValidationRows: 0,
     heldOutRows: 0,
   },
   short: {
     innerSteps: 40,
     innerRows: 150,
-    alignSteps: 40,
+    alignSteps: 30,
     alignRows: 90,
-    outerSteps: 12,
+    outerSteps: 15,
     saveEvery: 3,
-    validateEvery: 6,
-    validationRows: 12,
+    validateEvery: 15,
+    innerValidationRows: 6,
+    outerValidationRows: 12,
     heldOutRows: 24,
   },
 }
 
-const common = { promptPack: 'prompt-pack.json', seed: 1 } as const
+/** One thread: the matrices are so small that a second one costs more than it brings, most of all on a busy machine. */
+const common = { promptPack: 'prompt-pack.json', seed: 1, threads: 1 } as const
 /** Words of the longest answer and its end token. */
 const maxNewTokens = latentSteps + 1
 const model = (role: string) => `models/${role}`
@@ -74,10 +80,15 @@ export function demoPipeline(length: PipelineLength) {
       learningRate: 3e-3,
       logEvery: 5,
       saveEvery: 0,
+      validation: {
+        data: { file: 'validation.jsonl', limit: n.innerValidationRows },
+        every: n.innerSteps / 4,
+        latentSteps,
+      },
     } satisfies SpecOf<'inner'>,
   }))
 
-  const trainedAgents = roles.map((role) => ({ role, model: model(role), innerLink: `run:inner-${role}` }))
+  const trainedAgents = roles.map((role) => ({ role, model: model(role), innerLink: `run:inner-${role}@best` }))
   const freshAgents = roles.map((role) => ({ role, model: model(role) }))
   const allInner = inner.map((step) => step.id)
 
@@ -91,7 +102,7 @@ export function demoPipeline(length: PipelineLength) {
       agents: trainedAgents,
       data: { file: 'train.jsonl' },
       start: 'aligned',
-      align: { steps: n.alignSteps, rows: n.alignRows, latentSteps, filler: fillerWord },
+      align: { steps: n.alignSteps, rows: n.alignRows, latentSteps },
       rounds: { from: 1, to: depths.length },
       roundsColumn: 'depth',
       states: 'self-fed',
@@ -99,11 +110,11 @@ export function demoPipeline(length: PipelineLength) {
       latentCap: latentSteps,
       steps: n.outerSteps,
       batchSize: 16,
-      learningRate: 3e-4,
+      learningRate: 5e-4,
       logEvery: 1,
       saveEvery: n.saveEvery,
       validation: {
-        data: { file: 'validation.jsonl', limit: n.validationRows },
+        data: { file: 'validation.jsonl', limit: n.outerValidationRows },
         every: n.validateEvery,
         rounds: depths.length,
         latentSteps,

@@ -9,7 +9,10 @@ export const operators = ['plo', 'mik'] as const
 export const resultSoFar = 'tan'
 export const numerals = ['zero', 'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight', 'nine'] as const
 export const depths = [1, 2, 3] as const
-/** Words of the longest text that an agent writes (the answer): the latents that cross a link. */
+/**
+ * Words of every text that an agent writes, and so the latents that cross a link: a rollout of that length thinks the
+ * text to its last word and never has to go on behind its end.
+ */
 export const latentSteps = 11
 
 export type Operator = (typeof operators)[number]
@@ -55,12 +58,10 @@ export function stepTexts(number: number, a: number, step: Step): { texts: Round
   const { first, b, second, c } = step
   const half = calculate(a, first, b)
   const result = calculate(half, second, c)
-  const open = `${number} : ${a} ${sign[first]} ${b}`
-  const rest = `; ${sign[second]} ${c}`
   return {
     texts: {
-      plan: `${open} ${rest}`,
-      refined_plan: `${open} = ${half} ${rest}`,
+      plan: `plan ${number} : ${a} ${sign[first]} ${b} ; then ${sign[second]} ${c} .`,
+      refined_plan: `${number} : ${a} ${sign[first]} ${b} = ${half} ; ${sign[second]} ${c} .`,
       answer:
         `${numerals[number]} : ${numerals[a]} ${spoken[first]} ${numerals[b]} is ${numerals[half]} ` +
         `${spoken[second]} ${numerals[c]} is ${numerals[result]}`,

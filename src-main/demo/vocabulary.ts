@@ -5,9 +5,8 @@
 import { digits, numerals, operators, ordinals, resultSoFar } from './vel'
 
 const special = ['<pad>', '<unk>', '<|user|>', '<|assistant|>', '<|end|>'] as const
-const frame = '. plus minus plan again the question with feedback use it softly refine : ; = solve for is answer'.split(
-  ' ',
-)
+const frame =
+  '. plus minus plan again the question with feedback use it softly refine : ; = then solve for is answer'.split(' ')
 
 export const vocabulary: readonly string[] = [
   ...special,
@@ -28,7 +27,7 @@ export const padId = 0
 export const endId = tokenId('<|end|>')
 export const userId = tokenId('<|user|>')
 export const assistantId = tokenId('<|assistant|>')
-/** Stands at the places of a slot after the end of its text. */
+/** Says nothing: in feedback from which the planner learns that nothing is done yet. */
 export const fillerWord = '.'
 export const unknownWord = '<unk>'
 

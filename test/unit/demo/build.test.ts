@@ -2,7 +2,7 @@ import { mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { buildDemo } from '../../../src-main/demo/build-demo'
+import { buildDemo, demoSeed } from '../../../src-main/demo/build-demo'
 import { dataFiles } from '../../../src-main/demo/data-files'
 import { makeProblems } from '../../../src-main/demo/data'
 import { findDemoFolder } from '../../../src-main/demo/demo-folder'
@@ -19,7 +19,7 @@ import { buildPrompt, loadModelText, loadPromptPack, renderStage } from '../../.
 import { readPipeline, resolveStep } from '../../../src-main/workspace/pipeline'
 
 const demo = findDemoFolder()
-const problems = makeProblems(1)
+const problems = makeProblems(demoSeed)
 
 describe('making the demo, shortened', () => {
   const losses = new Map<string, number[]>()
@@ -125,7 +125,7 @@ describe('the embedded demo', () => {
 describe('the tokenizer of the demo’s models', () => {
   it('reads every text of the data word by word, and writes it again', async () => {
     const { tokenizer } = await loadModelText(path.join(demo, 'models', 'planner'))
-    expect(tokenizer.vocabSize).toBe(63)
+    expect(tokenizer.vocabSize).toBe(64)
     for (const problem of problems.heldOut.flat()) {
       const { question, rounds } = rowOf(problem)
       for (const text of [question, ...rounds.flatMap((r) => Object.values(r))]) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { beginnings, interleave, makeProblems, partSizes } from '../../../src-main/demo/data'
 import { dataFiles } from '../../../src-main/demo/data-files'
-import { questionText, rowOf, type DemoRow, type Problem } from '../../../src-main/demo/vel'
+import { latentSteps, questionText, rowOf, type DemoRow, type Problem } from '../../../src-main/demo/vel'
 
 const problems = makeProblems(1)
 const questions = (part: readonly (readonly Problem[])[]) => part.flat().map(questionText)
@@ -11,8 +11,8 @@ describe('the texts of a row', () => {
     const one = rowOf({ start: 9, steps: [{ first: 'plo', b: 7, second: 'mik', c: 0 }] })
     expect(one).toMatchObject({
       question: 'unat nov plo hep mik nul',
-      plan: '1 : 9 + 7 ; - 0',
-      refined_plan: '1 : 9 + 7 = 6 ; - 0',
+      plan: 'plan 1 : 9 + 7 ; then - 0 .',
+      refined_plan: '1 : 9 + 7 = 6 ; - 0 .',
       answer: 'one : nine plus seven is six minus zero is six',
       depth: 1,
     })
@@ -25,8 +25,8 @@ describe('the texts of a row', () => {
     })
     expect(two).toMatchObject({
       question: 'unat ona plo dva mik pem dvat tan plo hep mik hep',
-      plan: '2 : 8 + 7 ; - 7',
-      refined_plan: '2 : 8 + 7 = 5 ; - 7',
+      plan: 'plan 2 : 8 + 7 ; then - 7 .',
+      refined_plan: '2 : 8 + 7 = 5 ; - 7 .',
       answer: 'two : eight plus seven is five minus seven is eight',
     })
     expect(two.rounds.map((r) => r.answer)).toEqual([
@@ -41,7 +41,9 @@ describe('the texts of a row', () => {
       const { rounds, depth, plan, refined_plan, answer } = rowOf(problem)
       expect(rounds).toHaveLength(3)
       for (const round of rounds.slice(depth - 1)) expect(round).toEqual({ plan, refined_plan, answer })
-      expect(rounds.map((r) => Number(r.plan[0]))).toEqual([1, Math.min(2, depth), Math.min(3, depth)])
+      for (const round of rounds)
+        for (const text of Object.values(round)) expect(text.split(' ')).toHaveLength(latentSteps)
+      expect(rounds.map((r) => Number(r.plan.split(' ')[1]))).toEqual([1, Math.min(2, depth), Math.min(3, depth)])
     }
   })
 
