@@ -127,13 +127,18 @@ export class Supervisor {
         }
       : {
           what: 'The engine ended unexpectedly.',
-          why: `${how}${lastLine === null ? '.' : `; the last line of its log: ${lastLine}`}`,
+          why: `${how}${lastLine === null ? '.' : `; the last line of its log: ${withoutFolders(lastLine)}`}`,
           next: this.everStarted
-            ? 'Resume it: it goes on from its last checkpoint. Often the cause is too little memory.'
+            ? `Resume it: it goes on from its last checkpoint.${/memory/.test(cause ?? '') ? ' Close other programs first, or choose a smaller batch.' : ''}`
             : 'The log has the details.',
         }
     return { kind: 'died', error, asked: this.asked, everStarted: this.everStarted }
   }
+}
+
+/** Absolute paths cut down to their last name: the whole path stands in the log. */
+function withoutFolders(line: string): string {
+  return line.replace(/(?<![\w.])(?:[A-Za-z]:)?(?:[/\\][^\s/\\"']+)+[/\\]([^\s/\\"']+)/g, '$1')
 }
 
 function endingOf(event: JobEvent): Ending | undefined {

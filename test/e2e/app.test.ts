@@ -94,6 +94,22 @@ async function isAccessible(): Promise<void> {
   }
 }
 
+/** What the run's view shows: points in the loss chart, steps done (1 of 1 where it is done), and the log. */
+async function shown(): Promise<{ points: number; done: number; log: string }> {
+  const detail = page.getByRole('region', { name: 'Run', exact: true })
+  const chart = page.getByRole('img', { name: /^Loss\. / })
+  const points = Number(/^Loss\. (\d+) points/.exec((await chart.getAttribute('aria-label')) ?? '')?.[1])
+  const bar = detail.getByRole('progressbar')
+  const done = (await bar.count()) > 0 ? Number(await bar.getAttribute('aria-valuenow')) : 100
+  await detail.getByRole('tab', { name: 'Log' }).click()
+  const log = detail.getByRole('log', { name: 'Log' })
+  await log.locator('pre').waitFor()
+  const text = await log.innerText()
+  await detail.getByRole('tab', { name: 'Charts' }).click()
+  await chart.waitFor()
+  return { points, done, log: text.trimEnd() }
+}
+
 it('one button starts all of it', async () => {
   await page.getByRole('button', { name: 'Run the demo' }).click()
   await page.getByRole('button', { name: 'Stop', exact: true }).waitFor()
@@ -105,15 +121,22 @@ it('reloading in the middle loses nothing', async () => {
   await open('Runs')
   await page.getByRole('option', { name: /Inner link: planner/ }).click()
   await page.getByRole('heading', { name: 'Inner link: planner', exact: true }).waitFor()
-  // What is shown is remembered half a second after the last move.
-  await page.waitForTimeout(800)
+  await page.getByRole('img', { name: /^Loss\. / }).waitFor()
   const before = await runs()
+  const seen = await shown()
   await page.reload()
   await page.getByRole('heading', { name: 'Inner link: planner', exact: true }).waitFor()
   await page.getByRole('img', { name: /^Loss\. / }).waitFor()
   const after = await runs()
   expect(after.map((run) => run.id)).toEqual(before.map((run) => run.id))
   expect(after.some((run) => run.state === 'running')).toBe(true)
+  // The run goes on meanwhile: nothing is less than it was, and what was there is there.
+  const now = await shown()
+  expect(seen.points).toBeGreaterThan(0)
+  expect(now.points).toBeGreaterThanOrEqual(seen.points)
+  expect(now.done).toBeGreaterThanOrEqual(seen.done)
+  expect(seen.log).not.toBe('')
+  expect(now.log.startsWith(seen.log)).toBe(true)
 })
 
 it('a killed engine leaves an interrupted run', async () => {
@@ -139,6 +162,7 @@ it('a killed engine leaves an interrupted run', async () => {
   await detail.getByRole('button', { name: 'Resume' }).waitFor()
   await page.getByRole('img', { name: /^Loss\. / }).waitFor()
   await page.getByRole('img', { name: /^Gradient norm: planner → critic/ }).waitFor()
+  await detail.getByRole('button', { name: 'Run again' }).waitFor()
   await takeScreenshots(studio, 'run-interrupted')
   await isAccessible()
 })
@@ -154,6 +178,11 @@ it('resumes and comes to its end, every step once', async () => {
   await page.getByRole('img', { name: new RegExp(`^Loss\\. ${steps.length} points`) }).waitFor()
   await takeScreenshots(studio, 'run-done')
   await isAccessible()
+  await detail.getByRole('tab', { name: 'Log' }).click()
+  await detail.getByRole('log', { name: 'Log' }).locator('pre').waitFor()
+  await takeScreenshots(studio, 'run-log')
+  await isAccessible()
+  await detail.getByRole('tab', { name: 'Charts' }).click()
 })
 
 it('runs the rest of the pipeline', async () => {
@@ -174,7 +203,7 @@ it('compares the systems, with intervals', async () => {
   await table.waitFor()
   for (const system of ['Trained links', 'Untrained links']) {
     const row = table.getByRole('row').filter({ has: page.getByRole('rowheader', { name: system, exact: true }) })
-    expect(await row.getByRole('cell').first().innerText()).toMatch(/:\s+\d+\.\d\s±\s\d+\.\d\s%\s+n = \d+$/)
+    expect(await row.getByRole('cell').first().innerText()).toMatch(/:\s+\d+\.\d\s%\s+\(\d+\.\d–\d+\.\d\)\s+n = \d+$/)
   }
   await page.getByRole('img', { name: /^Right answers over rounds\. / }).waitFor()
   await page.getByText(/^p (=|<) /).waitFor()
@@ -188,6 +217,7 @@ it('shows a question: prompts with slots, latents by round, text and grade', asy
   await detail.getByRole('heading', { name: 'Question 1', exact: true }).waitFor()
   await detail.getByText('Exact match').waitFor()
   await detail.getByRole('img', { name: /^Latents of the planner: 3 rounds/ }).waitFor()
+  await takeScreenshots(studio, 'question-top')
   expect(await detail.getByText(/^\d+\slatents\sfrom\ssolver$/).count()).toBeGreaterThan(0)
   await detail.getByText('Round 1', { exact: true }).click()
   await takeScreenshots(studio, 'question')
@@ -269,10 +299,8 @@ it('draws several runs over each other', async () => {
 
 it('lists the checkpoints', async () => {
   await open('Checkpoints')
-  await page
-    .getByRole('region', { name: 'Checkpoint', exact: true })
-    .getByRole('heading', { name: 'Manifest' })
-    .waitFor()
+  await page.getByRole('region', { name: 'Checkpoint', exact: true }).getByRole('heading', { name: 'Links' }).waitFor()
+  await page.getByRole('button', { name: 'Export for the reference program…' }).waitFor()
   await takeScreenshots(studio, 'checkpoints')
   await isAccessible()
 })
@@ -282,6 +310,8 @@ it('names what a deletion frees, and asks once more', async () => {
   await page.getByRole('option', { name: /Solver alone/ }).click()
   await page.getByRole('button', { name: 'Delete the run…' }).click()
   await page.getByText(/\scome back\./).waitFor()
+  await takeScreenshots(studio, 'delete-dialog')
+  await isAccessible()
   await page.getByRole('button', { name: 'Delete for good' }).click()
   await page.getByText(/^1\srun deleted, .* free again$/).waitFor()
   expect((await runs()).some((run) => run.step === 'solver-alone')).toBe(false)

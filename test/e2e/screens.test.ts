@@ -1,5 +1,6 @@
 /** Every screen of a fresh workspace: what it says, that the keyboard reaches it, and that axe finds nothing, in light and dark. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { eventChannel } from '../../src-main/bridge/channels'
 import { accessibilityProblems } from './accessibility'
 import { launchStudio, takeScreenshots, type StudioUnderTest } from './launch'
 
@@ -61,6 +62,7 @@ describe('the keyboard', () => {
     const { page } = studio
     await page.keyboard.press('Control+k')
     await page.getByRole('combobox').waitFor()
+    await takeScreenshots(studio, 'palette')
     expect(await accessibilityProblems(page)).toEqual([])
     await page.keyboard.type('sett')
     await page.keyboard.press('Enter')
@@ -76,13 +78,29 @@ describe('the keyboard', () => {
   })
 })
 
+describe('what goes wrong', () => {
+  it('is told on top until it is dismissed, readable and accessible', async () => {
+    const { app, page } = studio
+    const error = { what: 'The disk is full.', why: 'Nothing could be written.', next: 'Make room, then try again.' }
+    await app.evaluate(
+      ({ BrowserWindow }, [channel, payload]) =>
+        BrowserWindow.getAllWindows()[0].webContents.send(channel, 'notice', payload),
+      [eventChannel, { level: 'error', error }] as const,
+    )
+    const note = page.getByRole('alert').filter({ hasText: error.what })
+    await note.getByText(error.next).waitFor()
+    await takeScreenshots(studio, 'error-note')
+    expect(await accessibilityProblems(page)).toEqual([])
+    await note.getByRole('button', { name: 'Dismiss' }).click()
+    await note.waitFor({ state: 'detached' })
+  })
+})
+
 describe('reloading', () => {
   it('comes back to the same screen', async () => {
     const { page } = studio
     await page.keyboard.press('Control+4')
     await page.getByRole('heading', { name: 'Results', exact: true }).waitFor()
-    // What is shown is remembered half a second after the last move.
-    await page.waitForTimeout(800)
     await page.reload()
     await page.getByRole('heading', { name: 'Results', exact: true }).waitFor()
   })

@@ -1,5 +1,4 @@
 /** The window: it opens with the app's name, in the sandbox settings that the design asks for, on a named runtime. */
-import { existsSync } from 'node:fs'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findElectron } from '../../scripts/electron-runtime.mjs'
 import { launchStudio, takeScreenshots, type StudioUnderTest } from './launch'
@@ -39,9 +38,28 @@ describe('the window', () => {
     expect(found).toEqual({ require: 'undefined', process: 'undefined', inline: false })
   })
 
-  it('is kept as pictures in light, dark and small', async () => {
-    await studio.page.getByRole('navigation').first().waitFor()
-    const files = await takeScreenshots(studio, 'first-start')
-    expect(files.map((file) => existsSync(file))).toEqual([true, true, true])
+  it('shows the demo with its models on the first start, all of it within the window', async () => {
+    const { page } = studio
+    await page.getByRole('button', { name: 'Run the demo' }).waitFor()
+    for (const role of ['planner', 'critic', 'solver']) {
+      await page.getByRole('img', { name: new RegExp(`^${role}: (llama|qwen2|qwen3), width \\d+$`) }).waitFor()
+    }
+    const reply = await page.evaluate(() => window.studio.request('projects/open', { project: 'Demo' }))
+    expect(reply.ok && reply.value.models.map((model) => model.bytes > 100_000)).toEqual([true, true, true])
+    await takeScreenshots(studio, 'first-start')
+  })
+
+  it('the shell stays where it is whatever is scrolled to', async () => {
+    const moved = await studio.page.evaluate(() => {
+      const places: number[] = []
+      for (const element of document.querySelectorAll('body *')) {
+        element.scrollIntoView({ block: 'start' })
+        const shell = document.querySelector('.shell')?.getBoundingClientRect()
+        const status = document.querySelector('footer')?.getBoundingClientRect()
+        places.push(shell?.top ?? NaN, (status?.bottom ?? NaN) - innerHeight, scrollY)
+      }
+      return places.filter((place) => place !== 0)
+    })
+    expect(moved).toEqual([])
   })
 })
