@@ -55,11 +55,10 @@ async function until(what: string, check: () => boolean | Promise<boolean>): Pro
   }
 }
 
-const heartbeatOf = (run: string): string => path.join(folders.workspace, 'projects/Demo/runs', run, 'heartbeat.json')
-
 /** The process id of the engine that works on a run. */
 function enginePid(run: string): number {
-  return (JSON.parse(readFileSync(heartbeatOf(run), 'utf8')) as { pid: number }).pid
+  const file = path.join(folders.workspace, 'projects/Demo/runs', run, 'heartbeat.json')
+  return (JSON.parse(readFileSync(file, 'utf8')) as { pid: number }).pid
 }
 
 function recordOf(run: string): { history: { state: string }[] } {
@@ -133,7 +132,10 @@ describe('with a run going', () => {
   it('Ctrl-C, which reaches every process of the group and twice, leaves the run paused with a last checkpoint', async () => {
     if (process.platform === 'win32') return
     await ask('runs/resume', { project: 'Demo', run })
-    await until('the run goes', async () => (await firstRun()).state === 'running' && existsSync(heartbeatOf(run)))
+    await until('it computes', async () => {
+      const { state, stretch, lastMetrics } = await firstRun()
+      return state === 'running' && lastMetrics!.time > stretch!.time
+    })
     const { pid } = studio.app.process()
     const exited = once(studio.app.process(), 'exit')
     // Playwright makes the app the leader of its own group.
