@@ -3,7 +3,8 @@
  * they are computed once per model and text however often a row is seen, in this run or a later one.
  *
  * A collection is a folder of segments, each written by one process: `<name>.bin` holds float32 rows one after the
- * other, `<name>.jsonl` one line per entry, written after its bytes. Lines whose bytes are not there are ignored.
+ * other, `<name>.jsonl` one line per entry with the checksum of its bytes, written after them. Entries whose bytes are not there, or
+ * not the ones that were written (a power cut can leave zeros), are ignored.
  */
 import { createHash } from 'node:crypto'
 import {
@@ -18,12 +19,15 @@ import {
   writeSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
 
 interface Entry {
   readonly segment: number
   /** Bytes. */
   readonly offset: number
   readonly length: number
+  /** CRC-32 of the bytes. */
+  readonly sum: number
 }
 
 /** Memory of one store, bytes: what was read or written last stays. */
@@ -64,8 +68,12 @@ export class StateCollection {
     const entry = this.entries.get(hash)
     if (!entry) return null
     const states = new Float32Array(entry.length / 4)
-    const got = readSync(this.segments[entry.segment], new Uint8Array(states.buffer), 0, entry.length, entry.offset)
-    if (got !== entry.length) throw new Error(`${this.folder}: a segment is shorter than its index says`)
+    const bytes = new Uint8Array(states.buffer)
+    const got = readSync(this.segments[entry.segment], bytes, 0, entry.length, entry.offset)
+    if (got !== entry.length || crc32(bytes) !== entry.sum) {
+      this.entries.delete(hash)
+      return null
+    }
     this.remember(hash, states)
     return states
   }
@@ -80,8 +88,9 @@ export class StateCollection {
       const bytes = new Uint8Array(own.buffer)
       for (let done = 0; done < bytes.length;)
         done += writeSync(w.data, bytes, done, bytes.length - done, w.offset + done)
-      writeSync(w.index, JSON.stringify({ key: hash, offset: w.offset, length: bytes.length }) + '\n')
-      this.entries.set(hash, { segment: w.segment, offset: w.offset, length: bytes.length })
+      const place = { offset: w.offset, length: bytes.length, sum: crc32(bytes) }
+      writeSync(w.index, JSON.stringify({ key: hash, ...place }) + '\n')
+      this.entries.set(hash, { segment: w.segment, ...place })
       w.offset += bytes.length
       this.remember(hash, own)
     } else this.recent.set(hash, own)
@@ -114,24 +123,29 @@ export class StateCollection {
     for (const line of readFileSync(`${path}.jsonl`, 'utf8').split('\n')) {
       const entry = parseLine(line)
       if (entry && entry.offset + entry.length <= size)
-        this.entries.set(entry.key, { segment, offset: entry.offset, length: entry.length })
+        this.entries.set(entry.key, { segment, offset: entry.offset, length: entry.length, sum: entry.sum })
     }
   }
 
   private newSegment(folder: string): { data: number; index: number; segment: number; offset: number } {
     mkdirSync(folder, { recursive: true })
-    const path = join(folder, `${Date.now()}-${process.pid}`)
+    const path = join(folder, `${Date.now()}-${process.pid}-${segmentsMade++}`)
     const data = openSync(`${path}.bin`, 'wx+')
     const index = openSync(`${path}.jsonl`, 'wx')
     return { data, index, segment: this.segments.push(data) - 1, offset: 0 }
   }
 }
 
+/** Of this process; two stores of one folder may open a segment in the same millisecond. */
+let segmentsMade = 0
+
+type IndexLine = Omit<Entry, 'segment'> & { readonly key: string }
+
 /** A crash can leave half a line. */
-function parseLine(line: string): { key: string; offset: number; length: number } | null {
+function parseLine(line: string): IndexLine | null {
   if (!line.endsWith('}')) return null
   try {
-    return JSON.parse(line) as { key: string; offset: number; length: number }
+    return JSON.parse(line) as IndexLine
   } catch {
     return null
   }

@@ -401,6 +401,7 @@ class Sweep {
     const keys = texts.map((t) => [
       settings,
       this.options.maxLength,
+      this.options.tooLong,
       t.prompt,
       t.context,
       mode === 'self-fed' ? [] : t.target,

@@ -120,6 +120,27 @@ describe('what a step leaves out and saves', () => {
     expect(none.losses).toEqual(first.losses)
   })
 
+  it('does not take the first states of a row that was cut for those of one that is left out', async () => {
+    const team = toyTeam(sequential, widths(sequential), sessions)
+    // of the first agent alone the text is too long
+    const samples = toySamples(sequential, 2, 1).map((s, i) => ({
+      ...s,
+      rounds: s.rounds.map((r) =>
+        r.map((t, agent) => {
+          const longer = (pieces: typeof t.prompt) => pieces.map((p) => Array.from({ length: 20 }, () => p).flat())
+          return i === 0 && agent === 0 ? { ...t, prompt: longer(t.prompt), context: longer(t.context) } : t
+        }),
+      ),
+    }))
+    const store = new DiskStateStore(null, ['a', 'b', 'c'])
+    const options: UnrollOptions = { ...base, states: 'reference', rounds: 1, maxLength: 30 }
+    const cut = await unroll(team, samples, { ...options, tooLong: 'cut-left' }, store)
+    expect(cut.losses).toHaveLength(2)
+    const left = await unroll(team, samples, options, store)
+    expect(left.skipped).toEqual([{ sample: 0, cause: 'longer than the limit' }])
+    expect(left.losses).toEqual((await unroll(team, samples, options, null)).losses)
+  })
+
   it('reads no further than the last state that is passed on, and logits of no passed-on stage', async () => {
     const team = toyTeam(sequential, widths(sequential), sessions)
     const long = toySamples(sequential, 1, 3).map((s) => ({
