@@ -11,7 +11,7 @@ import type { Judgement } from './loop'
 /** Rows whose logits are held at once. */
 const batchRows = 32
 
-/** The share of texts of which every place within `steps` is read right. */
+/** The share of places within `steps` that are read right; beside it that of texts of which every such place is. */
 export async function judgeRollouts(
   ctx: JobContext,
   { agent }: Pick<Model, 'agent'>,
@@ -19,7 +19,7 @@ export async function judgeRollouts(
   items: readonly PairRow[],
   steps: number,
 ): Promise<Judgement> {
-  let right = 0
+  let [places, placesRight, textsRight] = [0, 0, 0]
   for (let from = 0; from < items.length; from += batchRows) {
     await ctx.checkpoint()
     const part = items.slice(from, from + batchRows)
@@ -36,11 +36,21 @@ export async function judgeRollouts(
       part.map((r, k) => wanted[k].map((_, t) => r.promptLength - 1 + t)),
     )
     logits.forEach((l, k) => {
-      if (wanted[k].every((id, t) => largest(l.subarray(t * agent.vocabSize, (t + 1) * agent.vocabSize)) === id))
-        right++
+      const right = wanted[k].filter(
+        (id, t) => largest(l.subarray(t * agent.vocabSize, (t + 1) * agent.vocabSize)) === id,
+      ).length
+      places += wanted[k].length
+      placesRight += right
+      if (right === wanted[k].length) textsRight++
     })
   }
-  return { name: 'rollout read right', value: items.length ? right / items.length : 0, n: items.length }
+  const n = items.length
+  return {
+    name: 'latents read right',
+    value: places ? placesRight / places : 0,
+    n: places,
+    beside: [{ name: 'texts read right', value: n ? textsRight / n : 0, n }],
+  }
 }
 
 function largest(values: Float32Array): number {

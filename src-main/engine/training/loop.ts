@@ -41,6 +41,8 @@ export interface Judgement {
   /** Higher is better. */
   readonly value: number
   readonly n: number
+  /** Numbers that tell more and decide nothing. */
+  readonly beside?: readonly { readonly name: string; readonly value: number; readonly n: number }[]
 }
 
 export interface TrainingRun {
@@ -116,7 +118,7 @@ export async function train(ctx: JobContext, run: TrainingRun, resumed: Training
 
   async function save(): Promise<void> {
     if (savedAt === step) return
-    const metrics = lastValue ? { [lastValue.name]: lastValue.value } : {}
+    const metrics = counters.judgedAt === step ? metricsOf(lastValue) : {}
     const state: TrainingState = {
       step,
       links: run.links(),
@@ -132,10 +134,15 @@ export async function train(ctx: JobContext, run: TrainingRun, resumed: Training
     ctx.say({ kind: 'checkpoint', step, folder: checkpoint, best: best?.step === step })
   }
 
-  /** True when patience has run out. */
-  async function judge(): Promise<boolean> {
+  /** Patience has run out: that many validations in a row brought nothing better. */
+  const outOfPatience = () => {
+    const patience = run.validation?.patience ?? 0
+    return patience > 0 && counters.sinceBetter >= patience
+  }
+
+  async function judge(): Promise<void> {
     const { validation } = run
-    if (!validation) return false
+    if (!validation) return
     lastValue = await validation.judge()
     counters.judgedAt = step
     const { name, value, n } = lastValue
@@ -144,17 +151,19 @@ export async function train(ctx: JobContext, run: TrainingRun, resumed: Training
     const isBest = best === null || value >= best.value
     if (isBest) best = { step, value }
     ctx.say({ kind: 'validation', step, name, value, n, best: isBest })
-    if (isBest) {
+    for (const more of lastValue.beside ?? []) ctx.say({ kind: 'validation', step, ...more, best: false })
+    // a checkpoint that this step has already lacks the judgement
+    if (isBest || savedAt === step) {
       savedAt = -1
       await save()
     }
-    return validation.patience > 0 && counters.sinceBetter >= validation.patience
   }
 
   if (!resumed && run.saveStart) await save()
   const judgementDue = () =>
     counters.judgedAt !== step && (step === 0 || (run.validation !== undefined && step % run.validation.every === 0))
   let emptyInARow = 0
+  let unusableSaid = false
   let timed = { at: performance.now(), positions: 0, skipped: run.skipped() }
   try {
     if (judgementDue()) await judge()
@@ -170,7 +179,7 @@ export async function train(ctx: JobContext, run: TrainingRun, resumed: Training
   return { kind: 'finished', checkpoint }
 
   async function work(): Promise<void> {
-    while (step < settings.steps) {
+    while (step < settings.steps && !outOfPatience()) {
       await ctx.checkpoint()
       let drawn = 0
       let epochs = 0
@@ -195,22 +204,30 @@ export async function train(ctx: JobContext, run: TrainingRun, resumed: Training
       emptyInARow = 0
       const rate = learningRateAt(step, settings)
       const norm = clipGradients(report.gradients.values(), settings.maxGradNorm)
-      // one infinite gradient would poison every parameter: such a step is not taken
-      if (Number.isFinite(norm)) optimiser.step(report.gradients, rate)
-      else ctx.warn(`The gradient of step ${step + 1} was not finite; the step was left out.`)
+      // one infinite gradient would poison every parameter: such a step is not taken, and its loss not averaged
+      const finite = Number.isFinite(norm) && Number.isFinite(report.loss)
+      if (finite) optimiser.step(report.gradients, rate)
+      else if (!unusableSaid) {
+        unusableSaid = true
+        ctx.warn(
+          `Steps whose loss or gradient is not finite are left out and have no numbers (the first is step ${step + 1}).`,
+        )
+      }
       step++
-      counters.lossSum += report.loss
-      counters.lossCount++
+      if (finite) {
+        counters.lossSum += report.loss
+        counters.lossCount++
+      }
       timed.positions += report.positions
       progress.add()
-      if (step % settings.logEvery === 0 || step === settings.steps) {
+      if (finite && (step % settings.logEvery === 0 || step === settings.steps)) {
         const now = performance.now()
         ctx.say({
           kind: 'metrics',
           step,
           loss: counters.lossSum / counters.lossCount,
           learningRate: rate,
-          gradNorm: Number.isFinite(norm) ? norm : 0,
+          gradNorm: norm,
           ...(report.gradNorms ? { gradNorms: report.gradNorms } : {}),
           ...(report.roundLosses ? { roundLosses: report.roundLosses } : {}),
           tokensPerSecond: (timed.positions / Math.max(1, now - timed.at)) * 1000,
@@ -221,16 +238,19 @@ export async function train(ctx: JobContext, run: TrainingRun, resumed: Training
         counters.lossCount = 0
         timed = { at: now, positions: 0, skipped: run.skipped() }
       }
-      const enough = judgementDue() ? await judge() : false
+      if (judgementDue()) await judge()
       if (settings.saveEvery > 0 && step % settings.saveEvery === 0) await save()
-      if (enough) {
-        ctx.say({
-          kind: 'log',
-          level: 'info',
-          message: `Stopped early at step ${step}: ${counters.sinceBetter} validations in a row were no better.`,
-        })
-        return
-      }
     }
+    if (step < settings.steps)
+      ctx.say({
+        kind: 'log',
+        level: 'info',
+        message: `Stopped early at step ${step}: ${counters.sinceBetter} validations in a row were no better.`,
+      })
   }
+}
+
+function metricsOf(judged: Judgement | null): Record<string, number> {
+  if (!judged) return {}
+  return Object.fromEntries([judged, ...(judged.beside ?? [])].map(({ name, value }) => [name, value]))
 }
