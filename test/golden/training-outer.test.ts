@@ -52,13 +52,19 @@ function sample(record: OuterRecord['steps'][number]['samples'][number], id: num
 }
 
 describe('outer training as torch does it (reference mode)', () => {
-  it('has both styles and all modes', () => {
+  it('has both styles, all modes and all types of links', () => {
     for (const n of [
       'sequential',
       'sequential.all-rounds',
       'sequential.shifted',
       'sequential.self-fed',
       'sequential.one-round',
+      // outer_ln_res_adapter is that of the runs above
+      'sequential.outer_adapter',
+      'sequential.outer_linear_adapter',
+      'sequential.outer_linear_res_adapter',
+      'sequential.outer_ln_adapter',
+      'sequential.outer_res_adapter',
       'mixture',
       'mixture.self-fed',
     ])
