@@ -145,7 +145,8 @@ export class LinkSessions {
   async dispose(): Promise<void> {
     const open = [...this.sessions.values()]
     this.sessions.clear()
-    for (const s of open) await (await s).dispose()
+    // one that could not be opened told its user so
+    for (const s of open) await (await s.catch(() => null))?.dispose()
   }
 
   private session(key: string, graph: () => Graph): Promise<EngineSession> {
