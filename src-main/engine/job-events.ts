@@ -20,6 +20,8 @@ export const jobEvent = z.discriminatedUnion('kind', [
     /** Units a second, smoothed; null before 3 s of data. */
     rate: z.number().nullable(),
     secondsLeft: z.number().nullable(),
+    /** A text that is being written meanwhile: its question, the tokens of its batch so far, the newest of what can be shown of it. */
+    writing: z.strictObject({ index: z.number(), tokens: z.number(), text: z.string() }).optional(),
   }),
   z.strictObject({
     kind: z.literal('metrics'),
@@ -35,7 +37,7 @@ export const jobEvent = z.discriminatedUnion('kind', [
     roundLosses: z.array(z.number().nullable()).optional(),
     tokensPerSecond: z.number().optional(),
     memoryBytes: z.number().optional(),
-    /** Samples that could not be used in this step, by cause. */
+    /** Samples that were left out since the last metrics. */
     skipped: z.number().optional(),
   }),
   z.strictObject({ kind: z.literal('validation'), time, step: z.number(), name: z.string(), value: z.number(), n: z.number(), best: z.boolean() }),

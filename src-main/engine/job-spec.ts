@@ -61,12 +61,24 @@ const common = {
   threads: count.optional(),
 }
 
+const innerLinkType = z.enum(Object.keys(innerLinkTypes) as [InnerLinkType, ...InnerLinkType[]]).default('ln_res_adapter')
+const outerLinkType = z.enum(Object.keys(outerLinkTypes) as [OuterLinkType, ...OuterLinkType[]])
+
+/** Types of outer links that are not loaded. */
+const freshOuterLinks = {
+  linkType: outerLinkType.default('outer_ln_res_adapter'),
+  /** Link key -> type, where it differs from linkType. */
+  linkTypes: z.record(z.string(), outerLinkType).default({}),
+}
+
 export const agentSpec = z.strictObject({
   role: z.string().min(1),
   /** A folder in Hugging Face layout. */
   model: path,
   /** A link checkpoint (folder or .safetensors or .pt); absent: freshly initialised from the seed ("untrained"). */
   innerLink: path.optional(),
+  /** Type of an inner link that is not loaded. */
+  innerLinkType,
 })
 
 /** Held-out rows on which a training run is judged; the real rollout, greedy text. */
@@ -87,7 +99,7 @@ export const innerJob = z.strictObject({
   role: z.string().min(1),
   model: path,
   data: dataSpec,
-  linkType: z.enum(Object.keys(innerLinkTypes) as [InnerLinkType, ...InnerLinkType[]]).default('ln_res_adapter'),
+  linkType: innerLinkType,
   /** Continue from this link instead of a fresh one. */
   startFrom: path.optional(),
   /** `first`: the role's first prompt only (the reference); `all`: every prompt of the role, text standing in the slots. */
@@ -122,9 +134,7 @@ export const outerJob = z.strictObject({
   style: z.string().default('sequential'),
   agents: z.array(agentSpec).min(2),
   data: dataSpec,
-  linkType: z.enum(Object.keys(outerLinkTypes) as [OuterLinkType, ...OuterLinkType[]]).default('outer_ln_res_adapter'),
-  /** Link key -> type, where it differs from linkType. */
-  linkTypes: z.record(z.string(), z.enum(Object.keys(outerLinkTypes) as [OuterLinkType, ...OuterLinkType[]])).default({}),
+  ...freshOuterLinks,
   /** Continue from these outer links instead of fresh ones. */
   startFrom: path.optional(),
   start: z.enum(['random', 'aligned']).default('random'),
@@ -169,6 +179,7 @@ export const evaluateJob = z.strictObject({
   agents: z.array(agentSpec).min(1),
   /** Folder of an outer-link checkpoint; absent: freshly initialised from the seed ("untrained"). */
   outerLinks: path.optional(),
+  ...freshOuterLinks,
   /** `latents`: the system; `text`: the same team passing text; `single`: the last agent alone, its slot empty. */
   passing: z.enum(['latents', 'text', 'single']).default('latents'),
   data: dataSpec,

@@ -1,5 +1,5 @@
 /** A stretch of work with a bar: counts, smooths the rate, and says both at a bearable pace. */
-import type { JobEvent } from './job-events'
+import type { JobEvent, JobEventOf } from './job-events'
 
 type Untimed<E> = E extends unknown ? Omit<E, 'time'> : never
 /** A job event before it has its time. */
@@ -9,6 +9,10 @@ export type JobNews = Untimed<JobEvent>
 const windowLength = 30_000
 const shortestWindow = 3_000
 const pace = 250
+/** Characters of a text being written that are shown. */
+const longestText = 400
+
+type Writing = NonNullable<JobEventOf<'progress'>['writing']>
 
 export class Progress {
   private done: number
@@ -35,11 +39,21 @@ export class Progress {
     const time = this.now()
     this.marks.push({ time, done: this.done })
     while (this.marks.length > 2 && this.marks[1].time <= time - windowLength) this.marks.shift()
-    if (time - this.lastSaid < pace && this.done !== this.total) return
+    if (time - this.lastSaid >= pace || this.done === this.total) this.tell(time)
+  }
+
+  /** Between two counts, which may be minutes apart: the text that is being written, its end where it is long. */
+  writing(writing: Writing): void {
+    const time = this.now()
+    if (time - this.lastSaid >= pace) this.tell(time, { ...writing, text: writing.text.slice(-longestText) })
+  }
+
+  private tell(time: number, writing?: Writing): void {
     this.lastSaid = time
+    const { phase, done, total } = this
     const rate = this.rate(time)
-    const left = this.total > 0 && rate !== null && rate > 0 ? Math.max(0, this.total - this.done) / rate : null
-    this.say({ kind: 'progress', phase: this.phase, done: this.done, total: this.total, rate, secondsLeft: left })
+    const secondsLeft = total > 0 && rate !== null && rate > 0 ? Math.max(0, total - done) / rate : null
+    this.say({ kind: 'progress', phase, done, total, rate, secondsLeft, ...(writing ? { writing } : {}) })
   }
 
   /** Units a second over the last half minute. */

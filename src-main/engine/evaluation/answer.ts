@@ -13,8 +13,10 @@ import {
   type PackTask,
   answerRetryText,
   answerRetrySuffix,
+  createStreamDecoder,
   resolveGeneration,
   type Stage,
+  type TextTokenizer,
 } from '../text'
 import { type Grader, gradeAnswer } from './grade'
 import { hasParsableAnswer } from './grading'
@@ -40,8 +42,20 @@ export interface AnswerSettings {
   readonly keepStages: boolean
   /** Texts before a slot that are shorter are not encoded apart. */
   readonly shortestPrefix: number
-  /** Throws to stop between two stages. */
+  /** Awaited before every run of a model; throws to stop there. */
   readonly checkpoint?: () => Promise<void>
+  /** Told now and then what is being written. */
+  readonly onWriting?: (writing: Writing) => void
+}
+
+/** A text on its way. */
+export interface Writing {
+  /** The question it belongs to; others of its batch are written beside it. */
+  readonly index: number
+  /** Tokens made so far in this generation, those of the whole batch together. */
+  readonly tokens: number
+  /** What can be shown of the text so far. */
+  readonly text: string
 }
 
 /** Agents by index (null: not there), and the links where latents are passed. */
@@ -176,7 +190,6 @@ class BatchRun {
     round: number,
     said: ReadonlyMap<number, readonly string[]>,
   ): Promise<{ rows: Row[]; place: number[] }> {
-    await this.settings.checkpoint?.()
     const { style } = this.settings.prompts
     const sources = slotSources(style, agent, round)
     const stages = await Promise.all(
@@ -253,23 +266,24 @@ class BatchRun {
     if (again.length === 0) return outputs
     const { pack, mode } = this.settings.prompts
     const text = this.textOf(last)
-    const asked = again.map((k) =>
-      answerRetryText(pack, { task: this.questions[k].facts.task, mode, output: outputs[k].text }),
-    )
-    const ids = await text.tokenizer.encodeAll(asked, { special: true })
-    const tokens = answerRetrySuffix(pack, { task: this.questions[again[0]].facts.task, mode }).tokens
-    const more = await this.generate(
-      last,
-      ids.map((row) => ({ segments: [{ kind: 'tokens', ids: row }] })),
-      this.settings.rollouts + rollout,
-      { ...this.generation(last), maxNewTokens: tokens },
-      again,
-      false,
-    )
-    more.forEach((m, i) => {
-      const k = again[i]
-      outputs[k] = { text: asked[i] + m.text, tokens: outputs[k].tokens + m.tokens, ended: m.ended }
-    })
+    // rows may name tasks of their own, and how long the second try may be depends on the task
+    for (const task of new Set(again.map((k) => this.questions[k].facts.task))) {
+      const own = again.filter((k) => this.questions[k].facts.task === task)
+      const asked = own.map((k) => answerRetryText(pack, { task, mode, output: outputs[k].text }))
+      const ids = await text.tokenizer.encodeAll(asked, { special: true })
+      const more = await this.generate(
+        last,
+        ids.map((row) => ({ segments: [{ kind: 'tokens', ids: row }] })),
+        this.settings.rollouts + rollout,
+        { ...this.generation(last), maxNewTokens: answerRetrySuffix(pack, { task, mode }).tokens },
+        own,
+        false,
+      )
+      more.forEach((m, i) => {
+        const k = own[i]
+        outputs[k] = { text: asked[i] + m.text, tokens: outputs[k].tokens + m.tokens, ended: m.ended }
+      })
+    }
     return outputs
   }
 
@@ -305,15 +319,21 @@ class BatchRun {
     questions = this.questions.map((_, k) => k),
     strip = true,
   ): Promise<Output[]> {
-    await this.settings.checkpoint?.()
     const model = this.system.agents[agent]
     if (!model) throw new Error(`agent ${agent} is not there`)
+    const { tokenizer } = this.textOf(agent)
+    const { checkpoint, onWriting, seed } = this.settings
+    const live = onWriting && new LiveText(tokenizer, this.questions[questions[0]].index, onWriting)
     const options: SamplingOptions = {
       ...settings,
-      streams: questions.map((k) => [this.settings.seed, this.questions[k].index, stream] as const),
+      streams: questions.map((k) => [seed, this.questions[k].index, stream] as const),
+      between: async () => {
+        await checkpoint?.()
+        await live?.tell()
+      },
+      onTokens: (fresh) => live?.take(fresh),
     }
     const ids = await model.generate(rows, options)
-    const { tokenizer } = this.textOf(agent)
     const texts = await Promise.all(ids.map((row) => tokenizer.decode(row, { skipSpecial: true })))
     return texts.map((text, k) => ({
       text: strip ? text.trim() : text,
@@ -338,6 +358,35 @@ class BatchRun {
     return mode === 'reference' && q.facts.task === 'code' && round > 0 && style.first.includes(agent)
       ? { question: q.facts.question, task: 'math' as const }
       : q.facts
+  }
+}
+
+/** The first text of a batch while it is written, decoded as it grows. */
+class LiveText {
+  private readonly decoder
+  private waiting: number[] = []
+  private tokens = 0
+  private text = ''
+
+  constructor(
+    tokenizer: TextTokenizer,
+    private readonly index: number,
+    private readonly onWriting: (writing: Writing) => void,
+  ) {
+    this.decoder = createStreamDecoder(tokenizer, { skipSpecial: true })
+  }
+
+  /** New ids of each row of the batch. */
+  take(fresh: readonly (readonly number[])[]): void {
+    this.waiting.push(...fresh[0])
+    this.tokens += fresh.reduce((n, row) => n + row.length, 0)
+  }
+
+  async tell(): Promise<void> {
+    if (this.tokens === 0) return
+    this.text += await this.decoder.push(this.waiting)
+    this.waiting = []
+    this.onWriting({ index: this.index, tokens: this.tokens, text: this.text })
   }
 }
 

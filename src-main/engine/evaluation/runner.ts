@@ -13,7 +13,7 @@ import { openMembers, openPack, openTeam, promptSettings, type Resources } from 
 import type { JobEventOf } from '../job-events'
 import type { AgentSpec, EvaluateJob } from '../job-spec'
 import { TorchGenerator } from '../nn/torch-generator'
-import { canonicalRole, inRoleOrder, styleByName } from '../styles/registry'
+import { canonicalRole, checkLinkKeys, inRoleOrder, styleByName } from '../styles/registry'
 import type { PromptSettings } from '../styles/row-prompts'
 import { usualShortestPrefix } from '../styles/stage-text'
 import type { StyleDefinition } from '../styles/style'
@@ -31,6 +31,7 @@ export const resultFile = (output: string): string => join(output, 'result.json'
 export async function evaluate(ctx: JobContext, job: EvaluateJob, resources: Resources): Promise<EvaluationEnd> {
   const style = styleByName(job.style)
   const agents = agentsOf(style, job)
+  checkLinkKeys(style, Object.keys(job.linkTypes))
   const pack = await openPack(job.promptPack)
   const { questions, report } = await readQuestions(job.data, {
     task: job.task,
@@ -42,6 +43,7 @@ export async function evaluate(ctx: JobContext, job: EvaluateJob, resources: Res
   const leftOut = describeLeftOut(report)
   if (leftOut) ctx.warn(leftOut)
   const models = await Promise.all(agents.map(async (a) => (a ? resources.model(a.model) : null)))
+  if (job.generation.sample) for (const m of models) m?.text.generation.warnings.forEach((w) => ctx.warn(w))
   const prompts = promptSettings(
     job,
     style,
@@ -52,6 +54,10 @@ export async function evaluate(ctx: JobContext, job: EvaluateJob, resources: Res
     agents: models.map((m) => m?.agent ?? null),
     team: job.passing === 'latents' ? await openLinks(job, style, agents as readonly AgentSpec[], resources) : null,
   }
+  const records = ctx.resume ? await answeredSoFar(job, questions) : new Map<number, SampleRecord[]>()
+  ctx.say({ kind: 'started', job: 'evaluate', resumedFrom: ctx.resume ? records.size : null })
+  await writeFileWhole(samplesFile(job.output), [...records.values()].map(lines))
+  const progress = ctx.progress('questions', 'Answering questions', questions.length, 'questions', records.size)
   const settings: AnswerSettings = {
     ...job,
     prompts,
@@ -59,12 +65,8 @@ export async function evaluate(ctx: JobContext, job: EvaluateJob, resources: Res
     keepStages: job.keepLatents,
     shortestPrefix: usualShortestPrefix,
     checkpoint: () => ctx.checkpoint(),
+    onWriting: (writing) => progress.writing(writing),
   }
-
-  const records = ctx.resume ? await answeredSoFar(job, questions) : new Map<number, SampleRecord[]>()
-  ctx.say({ kind: 'started', job: 'evaluate', resumedFrom: ctx.resume ? records.size : null })
-  await writeFileWhole(samplesFile(job.output), [...records.values()].map(lines))
-  const progress = ctx.progress('questions', 'Answering questions', questions.length, 'questions', records.size)
   const spent = [...records.values()].reduce((n, [r]) => n + (r.seconds ?? 0), 0)
   const started = performance.now()
   for (const batch of batches(
@@ -112,7 +114,7 @@ async function openLinks(
     style,
     members,
     generator,
-    { type: () => 'outer_ln_res_adapter', path: job.outerLinks },
+    { type: (key) => job.linkTypes[key] ?? job.linkType, path: job.outerLinks },
     job.task,
   )
 }

@@ -32,8 +32,8 @@ export interface ThinkOptions {
   readonly latentSteps: number
   /** Called as each stage is done. */
   readonly onStage?: (stage: ThoughtStage) => void
-  /** Throws to stop between two stages. */
-  readonly checkpoint?: () => void | Promise<void>
+  /** Awaited before every run of a model; throws to stop there. */
+  readonly checkpoint?: () => Promise<void>
 }
 
 interface Thought {
@@ -57,6 +57,7 @@ export async function think(
   prefixes: PrefixPool,
 ): Promise<Row[]> {
   const { style } = team
+  const control = { between: options.checkpoint }
   let feedback = new Map<number, Slot>()
   for (let round = 0; ; round++) {
     const thoughts = new Map<number, Thought>()
@@ -76,10 +77,9 @@ export async function think(
   }
 
   async function rows(agent: number, round: number, slots: readonly Slot[]): Promise<Row[]> {
-    await options.checkpoint?.()
     const pieces = questions.map((q) => q.prompt(agent, round))
     const member = team.members[agent].agent
-    await prefixes.prepare(member, pieces)
+    await prefixes.prepare(member, pieces, control)
     return pieces.map((p, k) => {
       const fills = slots.map((s) => s.fills[k])
       return buildRow(p, fills, [], { prefix: prefixes.find(member, p) }).row
@@ -114,6 +114,7 @@ export async function think(
       await rows(agent, round, slots),
       member.inner,
       options.latentSteps,
+      control,
     )
     report(agent, round, slots, states)
     return { agent, image: concatRows(fed) }

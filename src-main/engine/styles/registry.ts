@@ -41,6 +41,17 @@ export function inRoleOrder<T extends { readonly role: string }>(style: StyleDef
   })
 }
 
+/** UserError where a link is named that the style does not have. */
+export function checkLinkKeys(style: StyleDefinition, keys: readonly string[]): void {
+  const unknown = keys.filter((key) => !style.links.some((l) => l.key === key))
+  if (unknown.length === 0) return
+  throw new UserError({
+    what: 'A link type is given for a link that is not there.',
+    why: `The style ${style.name} has ${style.links.map((l) => l.key).join(', ')}, but no ${unknown.join(', ')}.`,
+    next: 'Correct the name of the link.',
+  })
+}
+
 /** The style that has a role, and the role's agent index. A UserError lists the known roles. */
 export function styleOfRole(name: string): { style: StyleDefinition; agent: number } {
   const role = canonicalRole(name)

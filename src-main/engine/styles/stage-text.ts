@@ -3,7 +3,7 @@
  * target. Turns such a text and filled slots into the row that an agent is given, with the text before the first slot
  * encoded once and shared.
  */
-import { type Agent, type Prefix, type Row, type Segment, rowLength } from '../agents/agent'
+import { type Agent, type Prefix, type Row, type RunControl, type Segment, rowLength } from '../agents/agent'
 
 /** n slots have n + 1 pieces around them; a piece may be empty. */
 export type Pieces = readonly (readonly number[])[]
@@ -36,14 +36,14 @@ export class PrefixPool {
   constructor(private readonly shortest: number) {}
 
   /** Encodes what is not there yet. */
-  async prepare(agent: Agent, texts: readonly Pieces[]): Promise<void> {
+  async prepare(agent: Agent, texts: readonly Pieces[], control?: RunControl): Promise<void> {
     const held = this.prefixes.get(agent) ?? new Map<string, Prefix>()
     this.prefixes.set(agent, held)
     const missing = new Map<string, readonly number[]>()
     for (const pieces of texts) if (this.worthwhile(pieces)) missing.set(pieces[0].join(), pieces[0])
     for (const key of held.keys()) missing.delete(key)
     if (missing.size === 0) return
-    const made = await agent.encodePrefixes([...missing.values()])
+    const made = await agent.encodePrefixes([...missing.values()], control)
     ;[...missing.keys()].forEach((key, i) => held.set(key, made[i]))
   }
 

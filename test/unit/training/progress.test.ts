@@ -34,6 +34,21 @@ describe('Progress', () => {
     expect(bars.every((b, i) => i === 0 || b.done > bars[i - 1].done)).toBe(true)
   })
 
+  it('tells what is being written at the same pace, and no more than its end', () => {
+    const w = watched(100)
+    w.wait(1000)
+    w.progress.writing({ index: 3, tokens: 64, text: 'x'.repeat(999) + 'end' })
+    w.wait(100)
+    w.progress.writing({ index: 3, tokens: 96, text: 'y' })
+    w.wait(200)
+    w.progress.add()
+    const bars = w.bars()
+    expect(bars).toHaveLength(2)
+    expect(bars[0]).toMatchObject({ done: 0, writing: { index: 3, tokens: 64, text: 'x'.repeat(397) + 'end' } })
+    expect(bars[1]).toMatchObject({ done: 1 })
+    expect(bars[1].writing).toBeUndefined()
+  })
+
   it('forgets how fast it was long ago, and what a resumed job did before is no speed', () => {
     const w = watched(1000, 500)
     for (let i = 0; i < 100; i++) {

@@ -1,0 +1,63 @@
+/** A small random llama with a tokenizer of one token per byte: it reads any text, knows nothing, and seldom stops. */
+import { join } from 'node:path'
+import { elementCount, type TensorValue } from '../../../src-main/engine/formats/dtypes'
+import { writeSafetensors } from '../../../src-main/engine/formats/safetensors'
+import { TorchGenerator } from '../../../src-main/engine/nn/torch-generator'
+import { tinyModel } from '../text/tiny-model'
+
+/** Bytes and the tiny tokenizer's special tokens, rounded up. */
+const vocabulary = 264
+const layers = 2
+const headSize = 16
+
+/** Writes the folder, everything in it by the seed; it goes when the test ends. `width` is a multiple of 16. */
+export async function byteModel(seed: number, width: number): Promise<string> {
+  const inner = 2 * width
+  const config = {
+    model_type: 'llama',
+    hidden_act: 'silu',
+    rms_norm_eps: 1e-5,
+    tie_word_embeddings: true,
+    hidden_size: width,
+    num_hidden_layers: layers,
+    num_attention_heads: width / headSize,
+    num_key_value_heads: 1,
+    head_dim: headSize,
+    intermediate_size: inner,
+    vocab_size: vocabulary,
+    max_position_embeddings: 8192,
+    rope_theta: 10_000,
+    eos_token_id: 257,
+  }
+  const folder = await tinyModel({ files: { 'config.json': config } })
+  const generator = new TorchGenerator(seed)
+  const matrix = (name: string, ...shape: number[]): readonly [string, TensorValue] => [
+    `${name}.weight`,
+    { shape, data: generator.uniform(-0.3, 0.3, elementCount(shape)) },
+  ]
+  const gains = (name: string): readonly [string, TensorValue] => [
+    `${name}.weight`,
+    { shape: [width], data: generator.uniform(0.8, 1.2, width) },
+  ]
+  const layer = (at: string) => [
+    gains(`${at}.input_layernorm`),
+    matrix(`${at}.self_attn.q_proj`, width, width),
+    matrix(`${at}.self_attn.k_proj`, headSize, width),
+    matrix(`${at}.self_attn.v_proj`, headSize, width),
+    matrix(`${at}.self_attn.o_proj`, width, width),
+    gains(`${at}.post_attention_layernorm`),
+    matrix(`${at}.mlp.gate_proj`, inner, width),
+    matrix(`${at}.mlp.up_proj`, inner, width),
+    matrix(`${at}.mlp.down_proj`, width, inner),
+  ]
+  await writeSafetensors(
+    join(folder, 'model.safetensors'),
+    [
+      matrix('model.embed_tokens', vocabulary, width),
+      ...Array.from({ length: layers }, (_, i) => layer(`model.layers.${i}`)).flat(),
+      gains('model.norm'),
+    ],
+    { format: 'pt' },
+  )
+  return folder
+}
