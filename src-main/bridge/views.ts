@@ -55,6 +55,8 @@ export const runProgress = z.strictObject({
   /** Units a second, smoothed. */
   rate: z.number().nullable(),
   secondsLeft: z.number().nullable(),
+  /** The text that is being written: its question, the tokens of its batch so far, the newest of the text. */
+  writing: z.strictObject({ index: z.number(), tokens: z.number(), text: z.string() }).optional(),
   time,
 })
 

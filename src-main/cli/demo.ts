@@ -103,11 +103,12 @@ function terminalReport(pipeline: Pipeline): (step: PipelineStep, event: JobEven
 }
 
 function progressText(event: JobEventOf<'progress'>, title: string | undefined, loss: number | null): string {
-  const { phase, done, total, rate, secondsLeft } = event
+  const { phase, done, total, rate, secondsLeft, writing } = event
   const parts = [`${title ?? phase} ${done}${total > 0 ? `/${total}` : ''}`]
   if (loss !== null) parts.push(`loss ${loss.toFixed(4)}`)
   if (rate !== null) parts.push(`${rate.toFixed(1)}/s`)
   if (secondsLeft !== null) parts.push(`${duration(secondsLeft)} left`)
+  if (writing) parts.push(`writing ${writing.text.slice(-40).replaceAll('\n', ' ')}`)
   return parts.join(', ')
 }
 

@@ -46,10 +46,10 @@ export function addEvent(journal: RunJournal, event: JobEvent): RunJournal {
       return { ...journal, progress: { phase, title, total, unit, time, done: 0, rate: null, secondsLeft: null } }
     }
     case 'progress': {
-      const { phase, done, total, rate, secondsLeft, time } = event
-      const known = journal.progress?.phase === phase ? journal.progress : null
-      const { title, unit } = known ?? { title: phase, unit: '' }
-      return { ...journal, progress: { phase, title, unit, done, total, rate, secondsLeft, time } }
+      const { kind: _, ...told } = event
+      const known = journal.progress?.phase === event.phase ? journal.progress : null
+      const { title, unit } = known ?? { title: event.phase, unit: '' }
+      return { ...journal, progress: { title, unit, ...told } }
     }
     case 'metrics':
       return { ...journal, lastMetrics: metricPointOf(event) }

@@ -60,5 +60,5 @@ export async function runDetail(run: Run, now: number, queuePosition: number | n
 
 /** How far it came; what it would still have taken means nothing while nobody works on it. */
 function atRest(progress: RunProgress | null): RunProgress | null {
-  return progress && { ...progress, rate: null, secondsLeft: null }
+  return progress && { ...progress, rate: null, secondsLeft: null, writing: undefined }
 }

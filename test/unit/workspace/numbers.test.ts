@@ -124,6 +124,17 @@ describe('a journal', () => {
     expect(addEvent(journal, { kind: 'started', time, job: 'evaluate', resumedFrom: 2 }).ended).toBeNull()
   })
 
+  it('holds the text that is being written until something is done', () => {
+    const bar = { kind: 'progress', time: 1, phase: 'a', done: 4, total: 10, rate: 2, secondsLeft: 3 } as const
+    const writing = { index: 7, tokens: 64, text: 'so x is' }
+    const journal = fold([
+      { kind: 'phase', time: 1, phase: 'a', title: 'Answering', total: 10, unit: 'questions' },
+      { ...bar, writing },
+    ])
+    expect(journal.progress).toMatchObject({ title: 'Answering', done: 4, writing })
+    expect(addEvent(journal, { ...bar, done: 5 }).progress!.writing).toBeUndefined()
+  })
+
   it('keeps the last notes only', () => {
     const journal = fold(
       Array.from({ length: 500 }, (_, i): JobEvent => ({ kind: 'log', time: i, level: 'info', message: String(i) })),
