@@ -213,6 +213,10 @@ function showWindow(): void {
     if (!isMainFrame || code === -3 || quitting) return
     closePage(`${address} could not be loaded (${text || code}).`)
   })
+  // The page's own server answers what is missing with 404, which is no failure to Chromium.
+  window.webContents.on('did-navigate', (_event, address, status) => {
+    if (status >= 400 && !quitting) closePage(`${address} is missing (${status}).`)
+  })
   window.webContents.on('preload-error', (_event, _file, error) => log?.write('preload failed', error))
 }
 

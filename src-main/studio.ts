@@ -269,7 +269,7 @@ export class Studio {
 
   /**
    * A run that has something to go on from keeps the spec that it started with. Any other, and one whose links are no longer there,
-   * gets its earlier steps' links now that it is its turn.
+   * starts anew and gets its earlier steps' links now that it is its turn: with other links it would be another run.
    */
   private async prepare(run: Run): Promise<Prepared> {
     const { record, folder, journal } = run
@@ -277,7 +277,11 @@ export class Studio {
     const lost = ran ? await firstMissing(linkPaths(record.spec)) : undefined
     const begun = journal.checkpoints.length > 0 || journal.answers.size > 0
     if (ran && begun && lost === undefined)
-      return { kind: 'ready', spec: checkSpec({ ...record.spec, output: folder }, `The run "${record.title}"`) }
+      return {
+        kind: 'ready',
+        spec: checkSpec({ ...record.spec, output: folder }, `The run "${record.title}"`),
+        resume: true,
+      }
     const project = await this.projects.get(run.project)
     const step = project.pipeline.steps.find(({ id }) => id === record.step)
     if (!step)
@@ -289,8 +293,8 @@ export class Studio {
     const runs = await this.runs.list(run.project)
     const missing = step.requires.find((id) => !isStepDone(runs, id))
     if (missing !== undefined) return { kind: 'waiting', why: `The step "${missing}" that it needs is not done.` }
-    const detail = lost === undefined ? undefined : `Takes other links: ${lost} is not there any more.`
-    return { kind: 'ready', spec: this.specOf(project, step, runs, folder), detail }
+    const detail = lost === undefined ? undefined : `Starts anew with other links: ${lost} is not there any more.`
+    return { kind: 'ready', spec: this.specOf(project, step, runs, folder), resume: false, detail }
   }
 
   private specOf(project: Project, step: PipelineStep, runs: readonly Run[], output: string): JobSpec {

@@ -18,6 +18,8 @@ export type Prepared =
   | {
       readonly kind: 'ready'
       readonly spec: JobSpec
+      /** Goes on from what its folder holds; otherwise the engine sets that aside. */
+      readonly resume: boolean
       /** What is worth knowing about this start. */
       readonly detail?: string
     }
@@ -193,11 +195,11 @@ export class JobQueue {
     }
   }
 
-  private async launch(run: Run, { spec, detail }: Extract<Prepared, { kind: 'ready' }>): Promise<void> {
+  private async launch(run: Run, { spec, resume, detail }: Extract<Prepared, { kind: 'ready' }>): Promise<void> {
     const { store, spawn, listener, grace = 60_000 } = this.options
     const key: RunKey = { project: run.project, id: run.id }
-    const resume = run.record.history.some((entry) => entry.state === 'running')
     store.own(key)
+    if (!resume) store.forgetJournal(key)
     let working: Working | undefined
     try {
       await this.setState(key, 'running', { spec, detail })

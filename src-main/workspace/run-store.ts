@@ -120,6 +120,11 @@ export class RunStore {
     return this.keep({ ...run, journal: addEvent(run.journal, event) })
   }
 
+  /** A run that starts anew: the engine sets aside what there was. */
+  forgetJournal(key: RunKey): void {
+    this.keep({ ...this.known(key), journal: newJournal() })
+  }
+
   /** Takes in what the engine saved but could not tell of any more. */
   async findCheckpoints(key: RunKey): Promise<void> {
     const found = await checkpointsIn(this.known(key).folder)

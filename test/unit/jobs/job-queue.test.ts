@@ -44,7 +44,11 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }))
 
 const create = (title: string): Promise<Run> =>
   store.create('Demo', { title, kind: 'inner', step: null, label: title, spec: {} })
-const ready = (run: Run, output = run.folder): Prepared => ({ kind: 'ready', spec: { output } as unknown as JobSpec })
+const ready = (run: Run, output = run.folder): Prepared => ({
+  kind: 'ready',
+  spec: { output } as unknown as JobSpec,
+  resume: false,
+})
 const state = (run: Run) => stateOf(store.known(run).record)
 const idle = () => until(() => !queue.busy, 'the queue is idle')
 

@@ -248,7 +248,7 @@ describe('the pipeline', () => {
     const kept = await innerLinks()
     process.env.FAKE_ENGINE_MS = '20'
     await test.studio.resumeRun(outer)
-    await until(async () => (await runOf('outer')).state === 'running', 'it goes on')
+    await until(async () => (await runOf('outer')).stretch?.resumedFrom !== null, 'it goes on')
     await test.studio.cancelRun(outer)
     await until(settled, 'it stops')
     expect(await innerLinks()).toEqual(kept)
@@ -267,7 +267,7 @@ describe('the pipeline', () => {
     await until(settled, 'the inner link is trained again')
     await test.studio.resumeRun(outer)
     await until(settled, 'the outer run ends')
-    expect((await runOf('outer')).state).toBe('done')
+    expect(await runOf('outer')).toMatchObject({ state: 'done', stretch: { resumedFrom: null } })
     expect((await innerLinks())[0]).toContain((await runOf('inner-planner')).id)
     const detail = (await test.studio.runDetail(outer)).history.flatMap((entry) => entry.detail ?? [])
     expect(detail.at(-1)).toContain(old.id)
