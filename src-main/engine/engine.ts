@@ -3,6 +3,7 @@
  * Runs in the engine process of the app, in the command line and in tests alike.
  */
 import { join } from 'node:path'
+import { checkSameSettings, setAsideEarlierRun, specFile } from './earlier-run'
 import { UserError } from './errors'
 import { evaluate } from './evaluation/runner'
 import { explainingDiskErrors, prepareOutputFolder } from './formats/disk-errors'
@@ -23,7 +24,10 @@ export interface RunOptions {
   readonly emit: (event: JobEvent) => void
   /** Aborting asks the job to stop at the next step boundary, in a state that can be resumed. */
   readonly signal?: AbortSignal
-  /** Continue from the newest checkpoint (training) or the questions already answered (evaluation) in the output folder. */
+  /**
+   * Continue from the newest checkpoint (training) or the questions already answered (evaluation) in the output folder, with the
+   * settings that the run was started with. Otherwise what an earlier run left there is set aside.
+   */
   readonly resume?: boolean
 }
 
@@ -37,7 +41,7 @@ export async function runJob(spec: JobSpec, options: RunOptions): Promise<void> 
   let folder: RunFolder | null = null
   let step = 0
   const say = (news: JobNews): void => {
-    const event = { ...news, time: Date.now() } as JobEvent
+    const event = timed(news)
     if (event.kind === 'metrics') step = event.step
     else if (event.kind === 'started') step = event.resumedFrom ?? 0
     else if (event.kind === 'question') step++
@@ -48,31 +52,55 @@ export async function runJob(spec: JobSpec, options: RunOptions): Promise<void> 
     const job = checked(spec)
     await prepareOutputFolder(job.output, { needBytes: smallestSpace })
     folder = new RunFolder(job.output)
-    await writeJsonWhole(join(job.output, 'spec.json'), job)
+    const resume = options.resume ?? false
+    const unsure = resume ? await checkSameSettings(job) : null
+    const aside = resume ? null : await settingAside(job.output)
+    await writeJsonWhole(specFile(job.output), job)
     const ctx = jobContext({
       output: job.output,
-      resume: options.resume ?? false,
+      resume,
       signal: options.signal,
       say: listening(folder, say),
     })
+    if (unsure !== null) ctx.warn(unsure)
+    if (aside !== null) ctx.warn(`The folder held an earlier run: it is in ${join(job.output, aside)} now.`)
     const ending = await explainingDiskErrors({ folder: job.output, doing: 'The run could not write its files' }, () =>
       work(ctx, job, started),
     )
-    say(ending)
+    const last = timed(ending)
+    // a journal that cannot say that the run finished is a failure; a stop can be resumed in any case
+    if (last.kind === 'finished') await writingEnd(folder, last)
+    else tryToWrite(folder, last)
+    options.emit(last)
   } catch (error) {
-    if (error instanceof StopRequested) {
-      say({ kind: 'stopped', step, resumable: true })
-      return
-    }
-    // the folder may be what failed: the caller hears it in any case
-    const failed = { ...failure(error), time: Date.now() } as JobEvent
-    options.emit(failed)
-    try {
-      folder?.write(failed)
-    } catch {
-      return
-    }
+    const last = timed(error instanceof StopRequested ? { kind: 'stopped', step, resumable: true } : failure(error))
+    options.emit(last)
+    tryToWrite(folder, last)
   }
+}
+
+const timed = (news: JobNews): JobEvent => ({ ...news, time: Date.now() }) as JobEvent
+
+function writingEnd(folder: RunFolder, last: JobEvent): Promise<void> {
+  return explainingDiskErrors(
+    { folder: folder.path, doing: "The run's end could not be written to its journal" },
+    async () => folder.write(last),
+  )
+}
+
+/** The folder may be what failed: the caller hears the event in any case. */
+function tryToWrite(folder: RunFolder | null, last: JobEvent): void {
+  try {
+    folder?.write(last)
+  } catch {
+    return
+  }
+}
+
+function settingAside(output: string): Promise<string | null> {
+  return explainingDiskErrors({ folder: output, doing: 'What an earlier run left could not be set aside' }, () =>
+    setAsideEarlierRun(output),
+  )
 }
 
 function checked(spec: JobSpec): JobSpec {
@@ -87,7 +115,7 @@ function checked(spec: JobSpec): JobSpec {
 }
 
 async function work(ctx: JobContext, job: JobSpec, started: number): Promise<Ending> {
-  const resources = new Resources(job)
+  const resources = new Resources(job, (message) => ctx.warn(message))
   const seconds = () => (performance.now() - started) / 1000
   try {
     switch (job.kind) {
@@ -116,11 +144,10 @@ async function work(ctx: JobContext, job: JobSpec, started: number): Promise<End
   }
 }
 
-/** Before a resumed run says its first number, those of steps that come again are taken out of its file. */
+/** Before a training run says its first number, those of steps that come again (all, without a checkpoint) are taken out of its file. */
 function listening(folder: RunFolder, say: (news: JobNews) => void): (news: JobNews) => void {
   return (news) => {
-    if (news.kind === 'started' && news.resumedFrom !== null && news.job !== 'evaluate')
-      folder.forgetMetricsAfter(news.resumedFrom)
+    if (news.kind === 'started' && news.job !== 'evaluate') folder.forgetMetricsAfter(news.resumedFrom ?? -1)
     say(news)
   }
 }

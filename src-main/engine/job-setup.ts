@@ -12,14 +12,14 @@ import { openModelWeights } from './formats/model-weights'
 import type { AgentSpec, EvaluateJob, JobSpec, OuterJob } from './job-spec'
 import { LinkSessions } from './nn/link-graphs'
 import { initInnerLink, initOuterLink } from './nn/link-init'
-import type { InnerLinkType, LinkParameters, OuterLinkType } from './nn/link-types'
+import type { LinkParameters, OuterLinkType } from './nn/link-types'
 import type { TorchGenerator } from './nn/torch-generator'
 import type { PromptSettings } from './styles/row-prompts'
 import type { StyleDefinition } from './styles/style'
 import type { Member, OuterLink, Team } from './styles/team'
-import { builtInPack, loadModelText, loadPromptPack, type ModelText, type PromptPack } from './text'
+import { builtInPack, loadModelText, loadPromptPack, type ModelText, promptPackHash, type PromptPack } from './text'
 import { loadInnerLink, loadOuterLinks } from './training/link-files'
-import type { LinkProvenance } from './training/link-manifest'
+import type { LinkManifest, LinkProvenance } from './training/link-manifest'
 
 export interface Model {
   /** Real path of the folder. */
@@ -35,7 +35,10 @@ export class Resources {
   readonly links: LinkSessions
   private readonly models = new Map<string, Promise<Model>>()
 
-  constructor(private readonly options: Pick<JobSpec, 'device' | 'threads'>) {
+  constructor(
+    private readonly options: Pick<JobSpec, 'device' | 'threads' | 'promptPack'>,
+    private readonly warn: (message: string) => void,
+  ) {
     this.links = new LinkSessions({ threads: options.threads })
   }
 
@@ -45,6 +48,30 @@ export class Resources {
     let model = this.models.get(folder)
     if (!model) this.models.set(folder, (model = this.open(folder)))
     return model
+  }
+
+  /** The model of a member that was opened here. */
+  async modelOf({ agent }: Pick<Member, 'agent'>): Promise<Model> {
+    for (const model of this.models.values()) if ((await model).agent === agent) return model
+    throw new Error('a member of another job')
+  }
+
+  /** Warns where links were trained for something else than what they serve here: prompts, task, or models (in the manifest's order). */
+  async compareOrigin(
+    source: string,
+    manifest: LinkManifest,
+    task: string,
+    serves: readonly { readonly role: string; readonly model: Model }[],
+  ): Promise<void> {
+    const { promptPack, task: trainedTask, baseModels } = manifest
+    const differs = (what: string) => this.warn(`The links of ${source} were trained ${what}.`)
+    if (promptPack !== null && promptPack !== promptPackHash(await openPack(this.options.promptPack)))
+      differs('with another prompt pack')
+    if (trainedTask !== task) differs(`for the task "${trainedTask}", not "${task}"`)
+    for (const [i, { role, model }] of serves.entries()) {
+      const [then, now] = [baseModels[i]?.id, basename(model.folder)]
+      if (then !== undefined && then !== now) differs(`with the model ${then} as ${role}, not ${now}`)
+    }
   }
 
   async dispose(): Promise<void> {
@@ -91,9 +118,6 @@ export function promptSettings(
   }
 }
 
-/** The type of inner links that no file names. */
-const freshInnerType: InnerLinkType = 'ln_res_adapter'
-
 /**
  * Members of a team in style order. Fresh inner links are drawn in that order from the run's generator; a loaded link
  * draws as well, as in the reference, so that what is drawn after it does not depend on it.
@@ -106,10 +130,13 @@ export async function openMembers(
 ): Promise<Member[]> {
   const members: Member[] = []
   for (const spec of agents) {
-    const { agent, fingerprint } = await resources.model(spec.model)
+    const model = await resources.model(spec.model)
+    const { agent, fingerprint } = model
     const width = agent.hiddenSize
     const loaded = spec.innerLink === undefined ? null : await loadInnerLink(spec.innerLink, { width, task })
-    const type = loaded?.type ?? freshInnerType
+    if (loaded?.manifest)
+      await resources.compareOrigin(spec.innerLink!, loaded.manifest, task, [{ role: spec.role, model }])
+    const type = loaded?.type ?? spec.innerLinkType
     const fresh = initInnerLink(type, width, generator)
     members.push({
       agent,
@@ -143,6 +170,15 @@ export async function openTeam(
     outWidth: members[l.target].agent.hiddenSize,
   }))
   const loaded = choice.path === undefined ? null : await loadOuterLinks(choice.path, { expected: widths, task })
+  if (loaded?.manifest)
+    await resources.compareOrigin(
+      choice.path!,
+      loaded.manifest,
+      task,
+      await Promise.all(
+        members.map(async (m, i) => ({ role: style.roles[i].role, model: await resources.modelOf(m) })),
+      ),
+    )
   const links = style.links.map(({ key, source, target }, i): OuterLink => {
     const { inWidth, outWidth } = widths[i]
     const known = loaded?.links.get(key)

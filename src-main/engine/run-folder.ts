@@ -9,13 +9,13 @@ import type { JobEvent } from './job-events'
 export class RunFolder {
   private readonly opened = new Set<string>()
 
-  constructor(private readonly folder: string) {}
+  constructor(readonly path: string) {}
 
   /** Losing a line here (a full disk) must not hide the reason why: errors go to the caller. */
   write(event: JobEvent): void {
     const name = fileOf(event)
     if (!name) return
-    const file = join(this.folder, name)
+    const file = join(this.path, name)
     const start = this.opened.has(name) || endsWhole(file) ? '' : '\n'
     this.opened.add(name)
     appendFileSync(file, start + JSON.stringify(event) + '\n')
@@ -23,7 +23,7 @@ export class RunFolder {
 
   /** Keeps the numbers of steps up to `step`. */
   forgetMetricsAfter(step: number): void {
-    const file = join(this.folder, 'metrics.jsonl')
+    const file = join(this.path, 'metrics.jsonl')
     if (!existsSync(file)) return
     const kept = readFileSync(file, 'utf8')
       .split('\n')

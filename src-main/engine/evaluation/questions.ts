@@ -8,6 +8,8 @@ import { goldAnswer } from './grading'
 export interface Question {
   /** Place among the usable rows, after shuffle and limit. */
   readonly index: number
+  /** The row's number in the file, as in DataRow. */
+  readonly number: number
   readonly question: string
   readonly gold: string
   readonly facts: RowFacts
@@ -39,12 +41,13 @@ export async function readQuestions(
     required: [settings.questionColumn ?? question, settings.answerColumn ?? 'answer'],
     seed: settings.seed,
   })
-  const questions = rows.map(({ text, values }, index) => {
+  const questions = rows.map(({ number, text, values }, index) => {
     const q = text[settings.questionColumn ?? 'question'].trim()
     const a = text[settings.answerColumn ?? 'answer'].trim()
     const groups = groupColumns.flatMap((c) => (textOf(values[c]) === '' ? [] : [[c, textOf(values[c])] as const]))
     return {
       index,
+      number,
       question: q,
       gold: settings.resultMark ? goldAnswer(a) : a,
       facts: factsOf(values, q, settings.task),

@@ -19,25 +19,9 @@ import { judgeRollouts } from './inner-validation'
 import { loadInnerLink } from './link-files'
 import { innerParameters } from './optimiser'
 import { hashOf, StateCollection } from './state-store'
+import { recordedOptions } from './recorded-options'
 import { roleColumns, rolePrompt, roleTexts } from './training-texts'
 import { appVersion } from '../version'
-
-/** What a person may want to see of how a run was set up, in its checkpoints. */
-const recordedOptions = [
-  'prompts',
-  'cosineWeight',
-  'mseWeight',
-  'maxLength',
-  'steps',
-  'batchSize',
-  'learningRate',
-  'schedule',
-  'warmupSteps',
-  'weightDecay',
-  'maxGradNorm',
-  'accumulate',
-  'enableThinking',
-] as const
 
 export async function trainInner(
   ctx: JobContext,
@@ -53,10 +37,14 @@ export async function trainInner(
   const heldOut = job.validation
     ? await readRows(job.validation.data, { required: roleColumns(style, agent), seed: job.seed })
     : null
+  const heldBack = heldOut && describeLeftOut(heldOut.report)
+  if (heldBack) ctx.warn(`Held-out data: ${heldBack}`)
   const model = await resources.model(job.model)
   const width = model.agent.hiddenSize
   const generator = new TorchGenerator(job.seed)
   const startLink = job.startFrom === undefined ? null : await loadInnerLink(job.startFrom, { width, task: job.task })
+  if (startLink?.manifest)
+    await resources.compareOrigin(job.startFrom!, startLink.manifest, job.task, [{ role: job.role, model }])
   if (startLink && startLink.type !== job.linkType)
     ctx.warn(`The link type is ${startLink.type}, that of the link to continue from.`)
   const type = startLink?.type ?? job.linkType
@@ -124,7 +112,7 @@ export async function trainInner(
           feedback: null,
           rounds: null,
           metrics,
-          options: Object.fromEntries(recordedOptions.map((o) => [o, job[o]])),
+          options: recordedOptions(job, ['prompts', 'cosineWeight', 'mseWeight']),
           parentRun: job.startFrom ?? null,
           appVersion,
         }),
@@ -146,21 +134,30 @@ export async function trainInner(
   }
 }
 
-/** Every text task of the rows as tokens, row by row. */
+/** Every text task of the rows as tokens, row by row; `cut`: it was longer than the limit and lost its end. */
 async function* tokenised(
   prompts: PromptSettings,
   agent: number,
   rows: readonly DataRow[],
   job: InnerJob,
-): AsyncGenerator<InnerRow[]> {
+): AsyncGenerator<(InnerRow & { readonly cut: boolean })[]> {
   const text = prompts.texts[agent]!
   const { mode, enableThinking, maxLength } = job
   for (const row of rows) {
     const tasks = roleTexts(prompts.style, agent, row, job.task, job.prompts)
     yield await Promise.all(
-      tasks.map((t) =>
-        renderInnerRow(text, rolePrompt(prompts, agent, t), t.target, { mode, enableThinking, maxLength }),
-      ),
+      tasks.map(async (t) => {
+        // one token more tells a text that just fits from one that is cut
+        const options = { mode, enableThinking, maxLength: maxLength + 1 }
+        const row = await renderInnerRow(text, rolePrompt(prompts, agent, t), t.target, options)
+        return {
+          ...row,
+          ids: row.ids.slice(0, maxLength),
+          promptLength: Math.min(row.promptLength, maxLength),
+          latentEnd: Math.min(row.latentEnd, maxLength),
+          cut: row.ids.length > maxLength,
+        }
+      }),
     )
   }
 }
@@ -181,7 +178,7 @@ async function trainingItems(
   for await (const texts of tokenised(prompts, agent, rows, job)) {
     for (const text of texts) {
       text.warnings.forEach((w) => ctx.warn(w))
-      if (text.ids.length === job.maxLength) cut++
+      if (text.cut) cut++
       const hasPairs = pairPositions(text).length > 0
       if (!hasPairs) without++
       if (hasPairs || job.mode === 'reference') items.push(text)
@@ -189,7 +186,7 @@ async function trainingItems(
     progress.add()
     if (++done % 256 === 0) await ctx.checkpoint()
   }
-  if (cut > 0) ctx.warn(`${cut} texts reach the limit of ${job.maxLength} tokens and lose their end.`)
+  if (cut > 0) ctx.warn(`${cut} texts are longer than the limit of ${job.maxLength} tokens and lose their end.`)
   if (without > 0) ctx.warn(`${without} texts have no target left within the limit of ${job.maxLength} tokens.`)
   if (items.length < job.batchSize)
     throw new UserError({

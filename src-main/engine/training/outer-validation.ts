@@ -4,7 +4,6 @@ import type { Question } from '../evaluation/questions'
 import type { JobContext } from '../job-context'
 import type { OuterJob } from '../job-spec'
 import type { PromptSettings } from '../styles/row-prompts'
-import { textOf } from '../styles/row-prompts'
 import { usualShortestPrefix } from '../styles/stage-text'
 import type { Team } from '../styles/team'
 import type { PackTask } from '../text'
@@ -14,8 +13,8 @@ export interface JudgeSettings {
   readonly prompts: PromptSettings
   readonly questions: readonly Question[]
   readonly validation: NonNullable<OuterJob['validation']>
-  /** Rows are judged at every number of rounds from the one that they need upwards, as they are trained. */
-  readonly roundsColumn?: string
+  /** By question the least rounds that it needs: it is judged at every number of rounds from there up, as rows are trained. null: at the last only. */
+  readonly needs: readonly number[] | null
   readonly task: PackTask
   readonly mode: OuterJob['mode']
   readonly seed: number
@@ -26,14 +25,12 @@ const batchSize = 32
 
 /** The share of right answers over all questions and numbers of rounds. */
 export async function judgeTeam(ctx: JobContext, team: Team, settings: JudgeSettings): Promise<Judgement> {
-  const { validation, roundsColumn, questions } = settings
+  const { validation, needs, questions } = settings
   const system = { agents: team.members.map((m) => m.agent), team }
   let right = 0
   let all = 0
-  for (let rounds = roundsColumn ? 1 : validation.rounds; rounds <= validation.rounds; rounds++) {
-    const due = roundsColumn
-      ? questions.filter((q) => Number(textOf(q.values[roundsColumn])) <= rounds || rounds === validation.rounds)
-      : questions
+  for (let rounds = needs ? 1 : validation.rounds; rounds <= validation.rounds; rounds++) {
+    const due = needs ? questions.filter((_, k) => needs[k] <= rounds) : questions
     for (let from = 0; from < due.length; from += batchSize) {
       const records = await answer(system, due.slice(from, from + batchSize), {
         prompts: settings.prompts,

@@ -32,29 +32,19 @@ import { type BatchSource, type EmptyStep, type StepReport, train, type Training
 import { outerParameters } from './optimiser'
 import { judgeTeam } from './outer-validation'
 import { gradientWatch } from './gradient-watch'
+import { recordedOptions } from './recorded-options'
 import { DiskStateStore, hashOf } from './state-store'
 import { OuterSamples, outerColumns } from './training-texts'
 import { type LinkGradient, rescale, type SkipCause, unroll, type UnrollOptions, type UnrollResult } from './unrolled'
 
-const recordedOptions = [
+const ownOptions = [
   'start',
   'align',
-  'startFrom',
   'roundsColumn',
   'latentCap',
   'superviseFinalOnly',
   'earlierRoundsWeight',
-  'maxLength',
   'solverQuestionFirst',
-  'steps',
-  'batchSize',
-  'learningRate',
-  'schedule',
-  'warmupSteps',
-  'weightDecay',
-  'maxGradNorm',
-  'accumulate',
-  'enableThinking',
 ] as const
 
 /** Stream of the draws of rounds, apart from every stream that samples text. */
@@ -96,6 +86,15 @@ export async function trainOuter(
         seed: job.seed,
       })
     : null
+  const heldBack = questions && describeLeftOut(questions.report)
+  if (heldBack) ctx.warn(`Held-out data: ${heldBack}`)
+  // before anything is trained: a row that cannot be read is refused as in the training data
+  const judgedNeeds =
+    questions && job.validation && job.roundsColumn
+      ? questions.questions.map((q) =>
+          neededRounds(q.values[job.roundsColumn!], job.roundsColumn!, q.number, job.validation!.rounds),
+        )
+      : null
   const texts = await Promise.all(agents.map(async (a) => (await resources.model(a.model)).text))
   const prompts = promptSettings(job, style, pack, texts)
   const generator = new TorchGenerator(job.seed)
@@ -165,10 +164,11 @@ export async function trainOuter(
         const taken = await Promise.all(batch.rows.map((i) => samples.sample(i)))
         const result = await unroll(team, taken, { ...options, rounds: drawn }, store)
         for (const { sample, cause } of result.skipped) {
+          if (!skips.has(cause))
+            ctx.warn(
+              `Samples are left out: ${cause} (first seen in row ${rows[taken[sample].id].number} of ${report.file}).`,
+            )
           skips.set(cause, (skips.get(cause) ?? 0) + 1)
-          ctx.warn(
-            `Samples are left out: ${cause} (first seen in row ${rows[taken[sample].id].number} of ${report.file}).`,
-          )
         }
         results.push(result)
       }
@@ -215,7 +215,7 @@ export async function trainOuter(
           feedback,
           rounds: job.rounds,
           metrics,
-          options: Object.fromEntries(recordedOptions.map((o) => [o, job[o] ?? null])),
+          options: recordedOptions(job, ownOptions),
           parentRun: job.startFrom ?? null,
           appVersion,
         }),
@@ -230,7 +230,7 @@ export async function trainOuter(
                     prompts,
                     questions: questions.questions,
                     validation: job.validation!,
-                    roundsColumn: job.roundsColumn,
+                    needs: judgedNeeds,
                     task: job.task,
                     mode: job.mode,
                     seed: job.seed,

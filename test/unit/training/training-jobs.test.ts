@@ -284,6 +284,107 @@ describe('bad input is refused before anything is trained', () => {
   it('data of which no row can be used ends instead of going on for ever', async () => {
     const heard = await run({ ...plainOuter(place.path('a')), mode: 'corrected', maxLength: 5 })
     expect(heard.failure).toMatch(/No row of the data could be used/)
-    expect(heard.of('log').map((l) => l.message)).toContainEqual(expect.stringMatching(/longer than the limit/))
+    const said = heard.of('log').filter((l) => l.message.includes('longer than the limit'))
+    expect(said.map((l) => l.message)).toEqual([
+      expect.stringMatching(/^Samples are left out: .*first seen in row \d+/),
+    ])
+  })
+
+  it('held-out rows whose number of rounds cannot be read', async () => {
+    const rows = jsonLines<object>(demo('validation.jsonl')).slice(0, 3)
+    const file = place.path('held-out.jsonl')
+    writeFileSync(file, rows.map((r, i) => JSON.stringify(i === 1 ? { ...r, depth: 'two' } : r) + '\n').join(''))
+    const spec = outer(place.path('a'))
+    expect(await refused({ ...spec, validation: { ...spec.validation!, data: { file } } })).toMatch(
+      /Row 2 .*"two".*depth/,
+    )
+  })
+})
+
+describe('what a person should know is said', () => {
+  const messages = async (spec: JobSpecInput) => {
+    const heard = await run(spec)
+    expect(heard.failure).toBe('')
+    return heard.of('log').map((l) => l.message)
+  }
+
+  it('held-out rows that are left out', async () => {
+    const rows = jsonLines<object>(demo('validation.jsonl')).slice(0, 3)
+    const file = place.path('held-out.jsonl')
+    writeFileSync(
+      file,
+      rows.map((r, i) => JSON.stringify(i === 1 ? { ...r, answer: ' ', plan: ' ' } : r) + '\n').join(''),
+    )
+    const said = expect.stringMatching(/^Held-out data: 1 of 3 rows are left out: 2 /)
+    const first = inner(place.path('inner'))
+    expect(await messages({ ...first, steps: 1, validation: { ...first.validation!, data: { file } } })).toContainEqual(
+      said,
+    )
+    const second = outer(place.path('outer'))
+    expect(
+      await messages({ ...second, start: 'random', steps: 1, validation: { ...second.validation!, data: { file } } }),
+    ).toContainEqual(said)
+  })
+
+  it('texts that are cut, not those that just fit', async () => {
+    const one = {
+      ...inner(place.path('a')),
+      data: rows(1),
+      prompts: 'first',
+      batchSize: 1,
+      steps: 1,
+      validation: undefined,
+    } as const
+    const at = async (maxLength: number) => {
+      const heard = await run({ ...one, output: place.path(`at-${maxLength}`), maxLength })
+      const cut = heard.of('log').filter((l) => l.message.startsWith('1 texts are longer than the limit')).length
+      return { cut, loss: heard.losses()[0][1] }
+    }
+    const whole = await at(2048)
+    expect(whole.cut).toBe(0)
+    let length = 32
+    for (let known = await at(length); known.cut === 0; known = await at(--length)) expect(known.loss).toBe(whole.loss)
+    expect(length).toBeLessThan(32)
+    expect((await at(length)).loss).not.toBe(whole.loss)
+  })
+
+  it('links that were trained with other prompts, for another task or with another model', async () => {
+    await run({ ...inner(place.path('planner')), steps: 1, validation: undefined })
+    const innerLink = place.path('planner/checkpoints/step-1')
+    const team = agents.map((a, i) => (i === 0 ? { ...a, innerLink } : a))
+    const spec = { ...plainOuter(place.path('same')), agents: team, steps: 1, accumulate: 1 }
+    const trained = (said: string[]) => said.filter((m) => m.includes('were trained'))
+    expect(trained(await messages(spec))).toEqual([])
+    const others = team.map((a, i) => (i === 0 ? { ...a, model: place.copyModel('planner') } : a))
+    const said = await messages({
+      ...spec,
+      output: place.path('others'),
+      agents: others,
+      task: 'code',
+      promptPack: undefined,
+    })
+    expect(trained(said)).toEqual(
+      [
+        'with another prompt pack',
+        'for the task "math", not "code"',
+        'with the model planner as planner, not model-planner',
+      ].map((why) => `The links of ${innerLink} were trained ${why}.`),
+    )
+    // outer links and links to go on from as well
+    const startFrom = place.path('same/checkpoints/step-1')
+    expect(trained(await messages({ ...spec, output: place.path('on'), startFrom, task: 'code' }))).toContainEqual(
+      `The links of ${startFrom} were trained for the task "math", not "code".`,
+    )
+    expect(
+      trained(
+        await messages({
+          ...inner(place.path('inner-on')),
+          steps: 1,
+          startFrom: innerLink,
+          validation: undefined,
+          task: 'code',
+        }),
+      ),
+    ).toEqual([`The links of ${innerLink} were trained for the task "math", not "code".`])
   })
 })
