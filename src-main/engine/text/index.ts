@@ -6,17 +6,7 @@ export { loadTokenizer, type SpecialToken, type TextTokenizer } from './tokenize
 export { loadModelText, requireChat, type ModelText } from './model-text'
 export { createStreamDecoder, type StreamDecoder } from './stream-decoder'
 export type { PromptPart } from './slots'
-export {
-  fillSlots,
-  layOut,
-  renderStage,
-  type Pieces,
-  type Prompt,
-  type Stage,
-  type StageLayout,
-  type StageOptions,
-  type StageSegment,
-} from './stage'
+export { renderStage, type Pieces, type Prompt, type Stage, type StageOptions } from './stage'
 export { renderInnerRow, type InnerRow, type InnerRowOptions } from './inner-row'
 export {
   builtInPack,

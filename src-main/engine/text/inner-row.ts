@@ -46,7 +46,7 @@ async function plainRow(model: ModelText, system: string, user: string, target: 
 
 async function chatRow(model: ModelText, prompt: Prompt, target: string, options: InnerRowOptions): Promise<TokenRow> {
   const stage = await renderStage(model, prompt, target, options)
-  return { ids: stage.full!.ids[0], promptLength: stage.beforeTarget.tokens, warnings: stage.warnings }
+  return { ids: stage.full!.ids[0], promptLength: stage.beforeTarget, warnings: stage.warnings }
 }
 
 function indexOfRun(ids: readonly number[], run: readonly number[], from: number): number {

@@ -31,10 +31,10 @@ export interface Stage {
    */
   readonly full: Pieces | null
   /**
-   * What of `full` lies before the target: in reference mode as much as `prompt` has (even where the template writes a
-   * finished turn differently), in corrected mode the longest common prefix of `prompt` and `full`.
+   * Tokens of `full` before the target, slots not counted: in reference mode as many as `prompt` has (even where the template
+   * writes a finished turn differently), in corrected mode those that `prompt` and `full` share from the start.
    */
-  readonly beforeTarget: { readonly tokens: number; readonly slots: number }
+  readonly beforeTarget: number
   /** Sentences for the log; the same ones for every row of a template. */
   readonly warnings: readonly string[]
 }
@@ -126,7 +126,7 @@ export async function renderStage(
 
   const asked = ask(user)
   const promptPieces = await cut(asked.text)
-  const whole = { tokens: sum(promptPieces.ids.map((p) => p.length)), slots: slots.length }
+  const whole = sum(promptPieces.ids.map((p) => p.length))
   if (target === null)
     return { slots, prompt: promptPieces, full: null, beforeTarget: whole, warnings: warningsOf(asked, 0) }
 
@@ -149,106 +149,7 @@ export async function renderStage(
     slots,
     prompt: promptPieces,
     full,
-    beforeTarget: { ...whole, tokens: whole.tokens - difference },
+    beforeTarget: whole - difference,
     warnings: warningsOf(asked, difference, written !== answered.text),
   }
-}
-
-/** A stretch of a stage whose slots have lengths: token ids, or `count` places of slot number `slot` from place `from` on. */
-export type StageSegment =
-  | { readonly kind: 'tokens'; readonly ids: readonly number[] }
-  | { readonly kind: 'slot'; readonly slot: number; readonly from: number; readonly count: number }
-
-export interface StageLayout {
-  /** In order; no empty ones. */
-  readonly segments: readonly StageSegment[]
-  /** Places in all, after truncation. */
-  readonly length: number
-  /** Places cut off at the left. */
-  readonly dropped: number
-  /** Places before the target, after truncation. */
-  readonly promptLength: number
-  /** Token ids, -100 at places of slots. */
-  readonly tokens: readonly number[]
-  /** Token ids from the target on, -100 before and at slots. */
-  readonly labels: readonly number[]
-  /** Places of the target's tokens. */
-  readonly targetPositions: readonly number[]
-  /** Cross-entropy: the state at `positions[k]` should predict `ids[k]`. */
-  readonly predictions: { readonly positions: readonly number[]; readonly ids: readonly number[] }
-}
-
-const EMPTY = -100
-
-function segmentsOf(pieces: Pieces, slotLengths: readonly number[], dropped: number): StageSegment[] {
-  const segments: StageSegment[] = []
-  let toDrop = dropped
-  const from = (length: number) => {
-    const cut = Math.min(toDrop, length)
-    toDrop -= cut
-    return cut
-  }
-  pieces.ids.forEach((ids, i) => {
-    const start = from(ids.length)
-    if (start < ids.length) segments.push({ kind: 'tokens', ids: start === 0 ? ids : ids.slice(start) })
-    if (i === slotLengths.length) return
-    const first = from(slotLengths[i])
-    if (first < slotLengths[i]) segments.push({ kind: 'slot', slot: i, from: first, count: slotLengths[i] - first })
-  })
-  return segments
-}
-
-/**
- * Gives a stage's slots their lengths: the prompt alone, or with the target (`part`: 'full'). What is longer than
- * `maxLength` is cut at the left, which can take a slot away (its count is then smaller, or it is missing).
- */
-export function layOut(
-  stage: Stage,
-  slotLengths: readonly number[],
-  { part, maxLength }: { part: 'prompt' | 'full'; maxLength?: number },
-): StageLayout {
-  const pieces = part === 'prompt' ? stage.prompt : stage.full
-  if (!pieces) throw new Error('layOut: the stage was rendered without a target')
-  if (slotLengths.length !== stage.slots.length)
-    throw new Error(`layOut: ${slotLengths.length} slot lengths for ${stage.slots.length} slots`)
-  const untruncated = sum(pieces.ids.map((p) => p.length)) + sum(slotLengths)
-  const dropped = maxLength === undefined ? 0 : Math.max(untruncated - maxLength, 0)
-  const segments = segmentsOf(pieces, slotLengths, dropped)
-  const tokens = segments.flatMap((s) => (s.kind === 'tokens' ? s.ids : Array<number>(s.count).fill(EMPTY)))
-  const { tokens: given, slots: passed } = stage.beforeTarget
-  const before = part === 'prompt' ? untruncated : given + sum(slotLengths.slice(0, passed))
-  const promptLength = Math.min(Math.max(before - dropped, 0), tokens.length)
-  const labels = tokens.map((id, i) => (i >= promptLength ? id : EMPTY))
-  const targetPositions = labels.flatMap((id, i) => (id === EMPTY ? [] : [i]))
-  const predicted = targetPositions.filter((i) => i > 0)
-  return {
-    segments,
-    length: tokens.length,
-    dropped,
-    promptLength,
-    tokens,
-    labels,
-    targetPositions,
-    predictions: { positions: predicted.map((i) => i - 1), ids: predicted.map((i) => labels[i]) },
-  }
-}
-
-/**
- * Segments with the latents put into the slots: `latents[slot]` is [slot length, width], row-major. The result is what
- * an agent's row is made of.
- */
-export function fillSlots(
-  segments: readonly StageSegment[],
-  latents: readonly Float32Array[],
-  width: number,
-): ({ kind: 'tokens'; ids: readonly number[] } | { kind: 'latents'; values: Float32Array; count: number })[] {
-  return segments.map((s) =>
-    s.kind === 'tokens'
-      ? s
-      : {
-          kind: 'latents',
-          values: latents[s.slot].subarray(s.from * width, (s.from + s.count) * width),
-          count: s.count,
-        },
-  )
 }

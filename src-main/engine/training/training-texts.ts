@@ -41,7 +41,7 @@ export function trainingText(stage: Stage): TrainingText {
   const last = pieces.length - 1
   const before = pieces.slice(0, last).reduce((n, p) => n + p.length, 0)
   // a template that differs already before the last slot leaves nothing of the last piece as prompt
-  const split = Math.min(Math.max(stage.beforeTarget.tokens - before, 0), pieces[last].length)
+  const split = Math.min(Math.max(stage.beforeTarget - before, 0), pieces[last].length)
   return {
     prompt: stage.prompt.ids,
     context: [...pieces.slice(0, last), pieces[last].slice(0, split)],

@@ -155,7 +155,7 @@ describe('the tokenizer of the demo’s models', () => {
       expect(stage.warnings).toEqual([])
       const words = (ids: readonly number[]) => ids.map((id) => vocabulary[id]).join(' ')
       const rendered = words(stage.full!.ids[0])
-      expect(stage.beforeTarget.tokens).toBe(stage.prompt.ids[0].length)
+      expect(stage.beforeTarget).toBe(stage.prompt.ids[0].length)
       const random = createRandom(2, role)
       const drawn = Array.from({ length: 20 }, () => drawTask(role, problems.validation, 1, random)).map((b) =>
         words(b.ids[0]),

@@ -2,9 +2,10 @@ import { describe, expect, it } from 'vitest'
 import { UserError } from '../../../src-main/engine/errors'
 import { loadModelText } from '../../../src-main/engine/text/model-text'
 import { cutAtMarkers, markersFor, type PromptPart } from '../../../src-main/engine/text/slots'
-import { fillSlots, layOut, renderStage, type StageOptions } from '../../../src-main/engine/text/stage'
+import { renderStage, type StageOptions } from '../../../src-main/engine/text/stage'
 import { renderInnerRow } from '../../../src-main/engine/text/inner-row'
 import { trainingText } from '../../../src-main/engine/training/training-texts'
+import { laidOut } from './laid-out'
 import { tinyModel } from './tiny-model'
 
 const text = (t: string): PromptPart => ({ kind: 'text', text: t })
@@ -26,14 +27,10 @@ describe('a stage', () => {
     ])
     expect(stage.full!.ids[1]).toEqual([98, BOT, 120, 121, EOS])
     expect(stage.warnings).toEqual([])
-    const layout = layOut(stage, [3], { part: 'full' })
+    const layout = laidOut(stage, [3])
     expect(layout.tokens).toEqual([BOS, SYS, 83, USER, 97, -100, -100, -100, 98, BOT, 120, 121, EOS])
     expect(layout.promptLength).toBe(10)
-    expect(layout.targetPositions).toEqual([10, 11, 12])
-    expect(layout.predictions).toEqual({ positions: [9, 10, 11], ids: [120, 121, EOS] })
-    const start = layOut(stage, [3], { part: 'prompt' })
-    expect(start.tokens).toEqual(layout.tokens.slice(0, 10))
-    expect(start.targetPositions).toEqual([])
+    expect(layout.labels).toEqual([...Array<number>(10).fill(-100), 120, 121, EOS])
   })
 
   it('writes no system message where there is none', async () => {
@@ -41,7 +38,6 @@ describe('a stage', () => {
     const stage = await renderStage(model, { system: '', user: [text('a')] }, null, corrected)
     expect(stage.prompt.texts).toEqual(['<s><user>a<bot>'])
     expect(stage.full).toBeNull()
-    expect(() => layOut(stage, [], { part: 'full' })).toThrow(/without a target/)
   })
 
   it('is not misled by a question that holds marker text, private characters included', async () => {
@@ -56,13 +52,7 @@ describe('a stage', () => {
   it('keeps an empty slot as a gap between two pieces', async () => {
     const model = await loadModelText(await tinyModel())
     const stage = await renderStage(model, { system: '', user: [slot('a'), slot('b')] }, null, corrected)
-    const layout = layOut(stage, [0, 2], { part: 'prompt' })
-    expect(layout.segments).toEqual([
-      { kind: 'tokens', ids: [BOS, USER] },
-      { kind: 'slot', slot: 1, from: 0, count: 2 },
-      { kind: 'tokens', ids: [BOT] },
-    ])
-    expect(() => layOut(stage, [1], { part: 'prompt' })).toThrow(/1 slot lengths for 2 slots/)
+    expect(stage.prompt.ids).toEqual([[BOS, USER], [], [BOT]])
   })
 
   it('refuses a template that leaves the message out or shows it twice', async () => {
@@ -102,16 +92,15 @@ describe('a template whose generation prompt is no prefix of a finished turn', (
   it('loses target tokens in reference mode', async () => {
     const model = await loadModelText(await tinyModel({ chatTemplate }))
     const stage = await renderStage(model, prompt, 'xy', { mode: 'reference' })
-    const layout = layOut(stage, [2], { part: 'full' })
+    const layout = laidOut(stage, [2])
     expect(stage.prompt.ids[1].at(-1)).toBe(THINK)
     expect(layout.labels.slice(-2)).toEqual([121, EOS])
-    expect(layout.targetPositions).toHaveLength(2)
   })
 
   it('keeps the whole target in corrected mode, and warns', async () => {
     const model = await loadModelText(await tinyModel({ chatTemplate }))
     const stage = await renderStage(model, prompt, 'xy', corrected)
-    const layout = layOut(stage, [2], { part: 'full' })
+    const layout = laidOut(stage, [2])
     expect(layout.labels.filter((id) => id >= 0)).toEqual([120, 121, EOS])
     expect(layout.promptLength).toBe(5)
     expect(stage.warnings).toEqual([expect.stringContaining('the last 1 prompt tokens differ')])
@@ -121,10 +110,10 @@ describe('a template whose generation prompt is no prefix of a finished turn', (
     const odd =
       '{% if add_generation_prompt %}<user>{{ messages[0].content }}<bot>{% else %}<sys>{{ messages[0].content }}<bot>{{ messages[1].content }}{% endif %}'
     const model = await loadModelText(await tinyModel({ chatTemplate: odd }))
-    const layout = layOut(await renderStage(model, prompt, 'x', corrected), [2], { part: 'full' })
+    const layout = laidOut(await renderStage(model, prompt, 'x', corrected), [2])
     expect(layout.tokens).toEqual([USER, -100, -100, 113, BOT, 120])
     expect(layout.promptLength).toBe(5)
-    expect(layout.predictions).toEqual({ positions: [4], ids: [120] })
+    expect(layout.labels.filter((id) => id >= 0)).toEqual([120])
   })
 })
 
@@ -142,7 +131,7 @@ describe('a template that writes the system text into the last message only', ()
     const stage = await renderStage(model, prompt, 'xy', corrected)
     expect(stage.prompt.texts).toEqual(['<s><user>S\n\na', 'q<bot>'])
     expect(stage.full!.texts).toEqual(['<s><user>S\n\na', 'q<bot> xy</s>'])
-    const layout = layOut(stage, [2], { part: 'full' })
+    const layout = laidOut(stage, [2])
     expect(layout.labels.filter((id) => id >= 0)).toEqual([32, 120, 121, EOS])
     expect(trainingText(stage)).toEqual({
       prompt: stage.prompt.ids,
@@ -165,7 +154,7 @@ describe('a template that writes the system text into the last message only', ()
     const model = await loadModelText(await tinyModel({ chatTemplate }))
     const stage = await renderStage(model, prompt, 'xy', { mode: 'reference' })
     expect(stage.full!.texts).toEqual(['<s><user>a', 'q<bot> xy</s>'])
-    expect(stage.beforeTarget.tokens).toBe(stage.prompt.ids.flat().length)
+    expect(stage.beforeTarget).toBe(stage.prompt.ids.flat().length)
   })
 
   it('is refused where the end of the user message cannot be told', async () => {
@@ -180,19 +169,13 @@ describe('left truncation', () => {
     const model = await loadModelText(await tinyModel())
     const stage = await renderStage(model, { system: '', user: [text('a'), slot('plan'), text('b')] }, 'x', corrected)
     // <s> <user> a | 4 places | b <bot> x </s>
-    const layout = layOut(stage, [4], { part: 'full', maxLength: 6 })
-    expect(layout).toMatchObject({ dropped: 5, length: 6, promptLength: 4 })
-    expect(layout.segments[0]).toEqual({ kind: 'slot', slot: 0, from: 2, count: 2 })
-    const latents = Float32Array.from({ length: 8 }, (_, i) => i)
-    const filled = fillSlots(layout.segments, [latents], 2)
-    expect(filled[0]).toEqual({ kind: 'latents', values: Float32Array.of(4, 5, 6, 7), count: 2 })
-    const short = layOut(stage, [4], { part: 'full', maxLength: 1 })
-    expect(short).toMatchObject({
-      promptLength: 0,
-      tokens: [EOS],
-      labels: [EOS],
-      predictions: { positions: [], ids: [] },
+    expect(laidOut(stage, [4], 6)).toEqual({
+      dropped: 5,
+      promptLength: 4,
+      tokens: [-100, -100, 98, BOT, 120, EOS],
+      labels: [-100, -100, -100, -100, 120, EOS],
     })
+    expect(laidOut(stage, [4], 1)).toEqual({ dropped: 10, promptLength: 0, tokens: [EOS], labels: [EOS] })
   })
 })
 

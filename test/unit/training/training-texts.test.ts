@@ -76,7 +76,7 @@ describe('trainingText', () => {
     slots: prompt.slice(1).map((_, i) => `s${i}`),
     prompt: { texts: prompt.map(String), ids: prompt },
     full: { texts: full.map(String), ids: full },
-    beforeTarget: { tokens, slots: prompt.length - 1 },
+    beforeTarget: tokens,
     warnings: [],
   })
 
