@@ -1,9 +1,8 @@
 /** The text layer: tokenizers, chat templates, prompt packs, slots, generation settings. */
-export { PINNED_DAY, type Day } from './clock'
 export type { ChatMessage, ChatOptions, ChatTemplate, ChatText } from './chat-template'
 export type { CheckpointGeneration } from './model-files'
-export { loadTokenizer, type SpecialToken, type TextTokenizer } from './tokenizer'
-export { loadModelText, requireChat, type ModelText } from './model-text'
+export type { SpecialToken, TextTokenizer } from './tokenizer'
+export { loadModelText, type ModelText } from './model-text'
 export { createStreamDecoder, type StreamDecoder } from './stream-decoder'
 export type { PromptPart } from './slots'
 export { renderStage, type Pieces, type Prompt, type Stage, type StageOptions } from './stage'
@@ -21,10 +20,8 @@ export {
   answerRetryText,
   buildPrompt,
   codeTypeOf,
-  hasOptionLines,
   plainTrainingText,
-  promptVariants,
   type PlainTrainingText,
   type PromptRequest,
 } from './build-prompt'
-export { resolveGeneration, stopIdsOf, type GenerationChoice, type GenerationSettings } from './generation-settings'
+export { resolveGeneration, type GenerationChoice, type GenerationSettings } from './generation-settings'

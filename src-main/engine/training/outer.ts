@@ -19,7 +19,7 @@ import {
 import { rowStream } from '../nn/row-stream'
 import { addInPlace, sumOfSquares } from '../nn/rows'
 import { TorchGenerator } from '../nn/torch-generator'
-import { inRoleOrder, styleByName } from '../styles/registry'
+import { checkLinkKeys, inRoleOrder, styleByName } from '../styles/registry'
 import { textOf } from '../styles/row-prompts'
 import { usualShortestPrefix } from '../styles/stage-text'
 import { promptPackHash } from '../text'
@@ -67,13 +67,7 @@ export async function trainOuter(
     })
   const states = job.states ?? (job.mode === 'reference' ? 'reference' : 'shifted')
   const feedback = job.feedback ?? (job.mode === 'reference' ? 'same' : 'self-fed')
-  const unknown = Object.keys(job.linkTypes).filter((key) => !style.links.some((l) => l.key === key))
-  if (unknown.length > 0)
-    throw new UserError({
-      what: 'A link type is given for a link that is not there.',
-      why: `The style ${style.name} has ${style.links.map((l) => l.key).join(', ')}, but no ${unknown.join(', ')}.`,
-      next: 'Correct the name of the link.',
-    })
+  checkLinkKeys(style, Object.keys(job.linkTypes))
   const pack = await openPack(job.promptPack)
   const columns = [...outerColumns(style), ...(job.roundsColumn ? [job.roundsColumn] : [])]
   const { rows, report } = await readRows(job.data, { required: columns, seed: job.seed })
