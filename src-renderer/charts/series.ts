@@ -22,10 +22,13 @@ export function dodge(series: readonly Series[], room = 0.09): Series[] {
   return series.map((line, i) => ({ ...line, x: line.x.map((x) => x + (series.length > 1 ? i * step - room : 0)) }))
 }
 
-/** From the first to the last step of a run, for one x axis on all its charts; undefined without points. */
-export function stepRange(points: readonly MetricPoint[]): { readonly from: number; readonly to: number } | undefined {
-  const [first, last] = [points[0], points.at(-1)]
-  return first && last ? { from: first.step, to: last.step } : undefined
+/** From the first to the last step of a run, for one x axis on all its charts; undefined without any. */
+export function stepRange(
+  points: readonly { readonly step: number }[],
+  validations: readonly { readonly step: number }[] = [],
+): { readonly from: number; readonly to: number } | undefined {
+  const ends = [points[0], points.at(-1), validations[0], validations.at(-1)].flatMap((end) => (end ? [end.step] : []))
+  return ends.length > 0 ? { from: Math.min(...ends), to: Math.max(...ends) } : undefined
 }
 
 /** A vertical line with a word: a checkpoint that was the best, a resume. */

@@ -119,7 +119,7 @@ it('one button starts all of it', async () => {
 
 it('reloading in the middle loses nothing', async () => {
   await open('Runs')
-  await page.getByRole('option', { name: /Inner link: planner/ }).click()
+  await page.getByRole('option', { name: /^Inner link: planner/ }).click()
   await page.getByRole('heading', { name: 'Inner link: planner', exact: true }).waitFor()
   await page.getByRole('img', { name: /^Loss\. / }).waitFor()
   const before = await runs()
@@ -149,7 +149,7 @@ it('a killed engine leaves an interrupted run', async () => {
   await open('Overview')
   await takeScreenshots(studio, 'overview-running')
   await open('Runs')
-  await page.getByRole('option', { name: /Outer links/ }).click()
+  await page.getByRole('option', { name: /^Outer links/ }).click()
   const folder = path.join(studio.workspace, 'projects', project, 'runs', run.id)
   await killAfterCheckpoint(folder, saveEvery)
 
@@ -262,7 +262,7 @@ it('saves a chart as PNG and CSV', async () => {
     session.defaultSession.on('will-download', (_event, item) => item.setSavePath(`${to}/${item.getFilename()}`))
   }, folder)
   await open('Runs')
-  await page.getByRole('option', { name: /Outer links/ }).click()
+  await page.getByRole('option', { name: /^Outer links/ }).click()
   for (const kind of ['PNG', 'CSV']) {
     await page.getByRole('button', { name: 'Export Loss', exact: true }).click()
     await page.getByRole('menuitem', { name: `Save as ${kind}` }).click()
@@ -288,18 +288,18 @@ it('saves a chart as PNG and CSV', async () => {
 })
 
 it('draws several runs over each other', async () => {
-  await page.getByRole('option', { name: /Inner link: planner/ }).click()
-  await page.getByRole('option', { name: /Inner link: critic/ }).click({ modifiers: ['ControlOrMeta'] })
+  await page.getByRole('option', { name: /^Inner link: planner/ }).click()
+  await page.getByRole('option', { name: /^Inner link: critic/ }).click({ modifiers: ['ControlOrMeta'] })
   await page.getByRole('heading', { name: /^2\straining runs$/ }).waitFor()
   await page.getByRole('img', { name: /^Loss\. (?=.*Inner link: planner: \d)(?=.*Inner link: critic: \d)/ }).waitFor()
   await takeScreenshots(studio, 'runs-overlaid')
   await isAccessible()
-  await page.getByRole('option', { name: /Outer links/ }).click()
+  await page.getByRole('option', { name: /^Outer links/ }).click()
 })
 
 it('lists the checkpoints', async () => {
   await open('Checkpoints')
-  await page.getByRole('region', { name: 'Checkpoint', exact: true }).getByRole('heading', { name: 'Links' }).waitFor()
+  await page.getByRole('region', { name: 'Checkpoint', exact: true }).getByRole('heading', { name: 'Links', exact: true }).waitFor()
   await page.getByRole('button', { name: 'Export for the reference program…' }).waitFor()
   await takeScreenshots(studio, 'checkpoints')
   await isAccessible()
@@ -307,7 +307,7 @@ it('lists the checkpoints', async () => {
 
 it('names what a deletion frees, and asks once more', async () => {
   await open('Runs')
-  await page.getByRole('option', { name: /Solver alone/ }).click()
+  await page.getByRole('option', { name: /^Solver alone/ }).click()
   await page.getByRole('button', { name: 'Delete the run…' }).click()
   await page.getByText(/\scome back\./).waitFor()
   await takeScreenshots(studio, 'delete-dialog')

@@ -58,6 +58,7 @@ describe('places of points', () => {
 
   it('a run has one range of steps for all its charts', () => {
     expect(stepRange([point(3), point(4), point(9)])).toEqual({ from: 3, to: 9 })
+    expect(stepRange([point(3), point(9)], [{ step: 0 }, { step: 6 }])).toEqual({ from: 0, to: 9 })
     expect(stepRange([])).toBeUndefined()
   })
 })
