@@ -64,7 +64,8 @@ export class EngineSession {
 export function runtimeOptions(folder: string | null, options: SessionOptions = {}): InferenceSession.SessionOptions {
   return {
     executionProviders: options.device === 'cuda' ? ['cuda', 'cpu'] : ['cpu'],
-    intraOpNumThreads: options.threads,
+    // the runtime refuses a field that is there without a value
+    ...(options.threads === undefined ? {} : { intraOpNumThreads: options.threads }),
     // our graphs are emitted in the form that runs; 'basic' folds the widening casts of half-precision weights
     graphOptimizationLevel: 'basic',
     enableMemPattern: false,
