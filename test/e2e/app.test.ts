@@ -2,7 +2,7 @@
  * The demo, shortened, in the real app: run it all with one button, reload the window in the middle, kill the engine in the
  * middle, resume, and read the results. What is shown on the way is kept as pictures.
  */
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, renameSync } from 'node:fs'
 import path from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -299,7 +299,10 @@ it('draws several runs over each other', async () => {
 
 it('lists the checkpoints', async () => {
   await open('Checkpoints')
-  await page.getByRole('region', { name: 'Checkpoint', exact: true }).getByRole('heading', { name: 'Links', exact: true }).waitFor()
+  await page
+    .getByRole('region', { name: 'Checkpoint', exact: true })
+    .getByRole('heading', { name: 'Links', exact: true })
+    .waitFor()
   await page.getByRole('button', { name: 'Export for the reference program…' }).waitFor()
   await takeScreenshots(studio, 'checkpoints')
   await isAccessible()
@@ -315,6 +318,20 @@ it('names what a deletion frees, and asks once more', async () => {
   await page.getByRole('button', { name: 'Delete for good' }).click()
   await page.getByText(/^1\srun deleted, .* free again$/).waitFor()
   expect((await runs()).some((run) => run.step === 'solver-alone')).toBe(false)
+})
+
+it('a run that fails says why, and what to do next', async () => {
+  const data = path.join(studio.workspace, 'projects', project, 'assets', 'held-out.jsonl')
+  renameSync(data, `${data}.away`)
+  await page.getByRole('option', { name: /^Untrained links, 1 round/ }).click()
+  await page.getByRole('heading', { name: 'Untrained links, 1 round', exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Run again' }).click()
+  const detail = page.getByRole('region', { name: 'Run', exact: true })
+  await detail.getByText('Failed', { exact: true }).waitFor()
+  await detail.getByRole('alert').getByText('held-out.jsonl', { exact: false }).first().waitFor()
+  await detail.getByRole('button', { name: 'Run again' }).waitFor()
+  await takeScreenshots(studio, 'run-failed')
+  await isAccessible()
 })
 
 it('nothing was complained about on the console, the security policy included', () => {
