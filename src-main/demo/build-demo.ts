@@ -23,7 +23,8 @@ export interface BuildOptions {
   readonly training?: Readonly<Record<Role, ModelTraining>>
   /** Models to train; default: all. The files of the others stay as they are. */
   readonly only?: readonly Role[]
-  readonly threads?: number
+  /** Rounding, and so the weights, depend on it. */
+  readonly threads: number
   /** After each training step of a model, from 1: the loss of its batch. */
   readonly onStep?: (role: Role, step: number, steps: number, loss: number) => void
 }

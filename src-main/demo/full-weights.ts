@@ -34,7 +34,7 @@ export class FullWeightGraph {
   ) {}
 
   /** Opens a session; whoever opens it disposes it. */
-  static async open(config: DecoderConfig, threads?: number): Promise<FullWeightGraph> {
+  static async open(config: DecoderConfig, threads: number): Promise<FullWeightGraph> {
     const { graph, weights } = buildGraph(config)
     const shapes = new Map([...weights.inputs].map(([name, v]) => [name, v.shape as number[]]))
     return new FullWeightGraph(await EngineSession.open(graph, { threads }), shapes)

@@ -32,7 +32,7 @@ export interface TrainModelOptions {
   readonly training: ModelTraining
   /** Training questions by depth. */
   readonly problems: readonly (readonly Problem[])[]
-  readonly threads?: number
+  readonly threads: number
   /** After each step, from 1: the loss of its batch. */
   readonly onStep?: (step: number, loss: number) => void
 }
