@@ -305,49 +305,31 @@ function logitsOf(g: Graph, hidden: Value, head: Value): Value {
   return op.cast(g, op.gemm(g, op.cast(g, hidden, head.dtype), head, null, { transB: true }), 'float32')
 }
 
-/** The first pass over rows with nothing cached: the fused causal kernel. */
-function runPrompt(g: Graph, s: Shared): Value[] {
-  const c = s.config
+/** Attention of a forward pass over the rows: result and the caches it leaves. */
+type Attend = (layer: number, q: Value, k: Value, v: Value) => { output: Value; keys: Value; values: Value }
+
+/** All blocks, and the caches of all layers: [K, H], then keys and values by layer. */
+function runBlocks(g: Graph, s: Shared, attend: Attend): Value[] {
   const caches: Value[] = []
-  const total = g.node('Cast', [op.squeeze(g, g.dim('T'), [0])], [{ dtype: 'int32', shape: [] }], { to: { kind: 'int', value: 6 } })[0]
-  const last = g.node('Cast', [op.addScalarInt(g, g.dim('T'), -1)], [{ dtype: 'int32', shape: [1] }], { to: { kind: 'int', value: 6 } })[0]
-  const lengthsMinusOne = op.expand(g, last, ['B'])
-  const x = decoderBlocks(
-    {
-      ...passOver(g, s),
-      attend: (i, q, k, v) => {
-        const a = promptAttention(g, q, k, v, lengthsMinusOne, total, c.windows[i], s.layout)
-        caches.push(a.keys, a.values)
-        return a.output
-      },
-    },
-    c,
-    s.weights,
-    s.x,
-    s.inputs.places,
-  )
+  const keeping: Pass['attend'] = (i, q, k, v) => {
+    const a = attend(i, q, k, v)
+    caches.push(a.keys, a.values)
+    return a.output
+  }
+  const x = decoderBlocks({ ...passOver(g, s), attend: keeping }, s.config, s.weights, s.x, s.inputs.places)
   return [x, ...caches]
 }
 
+/** The first pass over rows with nothing cached: the fused causal kernel. */
+function runPrompt(g: Graph, s: Shared): Value[] {
+  const total = op.cast(g, op.squeeze(g, g.dim('T'), [0]), 'int32')
+  const lengthsMinusOne = op.expand(g, op.cast(g, op.addScalarInt(g, g.dim('T'), -1), 'int32'), ['B'])
+  return runBlocks(g, s, (i, q, k, v) => promptAttention(g, q, k, v, lengthsMinusOne, total, s.config.windows[i], s.layout))
+}
+
 function runWithPast(g: Graph, s: Shared): Value[] {
-  const c = s.config
   const pasts = splitPast(g, s)
-  const caches: Value[] = []
-  const x = decoderBlocks(
-    {
-      ...passOver(g, s),
-      attend: (i, q, k, v) => {
-        const a = maskedAttention(g, q, k, v, pasts[i], s.masks.get(c.windows[i])!, s.layout)
-        caches.push(a.keys, a.values)
-        return a.output
-      },
-    },
-    c,
-    s.weights,
-    s.x,
-    s.inputs.places,
-  )
-  return [x, ...caches]
+  return runBlocks(g, s, (i, q, k, v) => maskedAttention(g, q, k, v, pasts[i], s.masks.get(s.config.windows[i])!, s.layout))
 }
 
 function joinCaches(g: Graph, caches: readonly Cache[]): Value {

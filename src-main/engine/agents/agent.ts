@@ -5,6 +5,7 @@
  * Rows of one call may differ in length; each row gives what it would give alone (up to rounding).
  */
 import type { LinkParameters, InnerLinkType } from '../nn/link-types'
+import type { GenerationSettings } from '../text/generation-settings'
 
 /** A stretch of a row: token ids, or vectors that stand where embeddings stand (a filled slot). */
 export type Segment =
@@ -45,19 +46,8 @@ export interface RunControl {
   readonly between?: () => Promise<void>
 }
 
-export interface SamplingOptions extends RunControl {
-  readonly maxNewTokens: number
-  /** false: greedy. */
-  readonly sample: boolean
-  readonly temperature: number
-  /** 0 = off. */
-  readonly topK: number
-  /** 1 = off. */
-  readonly topP: number
-  /** 0 = off. */
-  readonly minP: number
-  /** Ids that end a row; the id itself is part of the result. Empty: exactly maxNewTokens tokens. */
-  readonly stopIds: readonly number[]
+/** Stop ids are part of the result; none: exactly maxNewTokens tokens. */
+export interface SamplingOptions extends RunControl, GenerationSettings {
   /** One per row: [seed, sample, rollout]; fixes that row's random stream whatever batch it is in. */
   readonly streams?: readonly (readonly [number, number, number])[]
   /** Called now and then with the number of tokens of each row so far and the new ids of each row. */

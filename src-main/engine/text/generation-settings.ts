@@ -25,6 +25,7 @@ export interface GenerationSettings {
   readonly topP: number
   /** 0 = off. */
   readonly minP: number
+  /** Ids that end a row. */
   readonly stopIds: readonly number[]
 }
 
