@@ -70,7 +70,6 @@ export async function runDemoBuild(args: readonly string[]): Promise<number> {
 /** Progress of one model: step, smoothed loss, rate, time left. */
 class TrainingReport {
   private readonly line = progressLine()
-  private readonly started = performance.now()
   private firstStep = 0
   private first = 0
   private smooth = 0
@@ -87,7 +86,7 @@ class TrainingReport {
     this.smooth += 0.1 * (loss - this.smooth)
     const rate = step > 1 ? ((step - 1) * 1000) / (now - this.firstStep) : 0
     const text = `${this.role}: step ${step}/${steps}, loss ${this.smooth.toFixed(4)}`
-    if (step === steps) this.line.finish(`${text}, ${duration((now - this.started) / 1000)}`)
+    if (step === steps) this.line.finish(`${text}, ${duration((now - this.firstStep) / 1000)}`)
     else this.line.show(`${text}, ${rate.toFixed(1)} steps/s, ${rate > 0 ? duration((steps - step) / rate) : '?'} left`)
   }
 
