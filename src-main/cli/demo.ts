@@ -2,12 +2,13 @@
  * `npm run demo [-- --short] [--json FILE] [--out DIR]`: the demo's whole pipeline in the terminal. Progress goes to
  * standard error, the comparison table to standard output.
  */
-import { mkdtemp, rm } from 'node:fs/promises'
+import { access, constants, mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { comparisonTable, summary } from '../demo/comparison'
 import { findDemoFolder } from '../demo/demo-folder'
 import { runPipeline } from '../demo/run-pipeline'
+import { UserError } from '../engine/errors'
 import { writeJsonWhole } from '../engine/formats/atomic-files'
 import type { JobEvent, JobEventOf } from '../engine/job-events'
 import { readPipeline, type Pipeline, type PipelineStep } from '../workspace/pipeline'
@@ -35,14 +36,16 @@ export async function runDemo(args: readonly string[]): Promise<number> {
   const base = findDemoFolder()
   const pipeline = await readPipeline(base, short ? 'pipeline.short.json' : 'pipeline.json')
 
+  if (values.json !== undefined) await checkTarget(values.json)
+
   const temporary = values.out === undefined
   const out = temporary ? await mkdtemp(path.join(tmpdir(), 'recursivemas-demo-')) : path.resolve(values.out!)
   const { signal, restore } = stopOnSignals()
   const started = performance.now()
   try {
     const cells = await runPipeline(pipeline, { base, out, signal, onEvent: terminalReport(pipeline) })
-    if (temporary) await rm(out, { recursive: true, force: true })
     if (cells === null) {
+      if (temporary) await rm(out, { recursive: true, force: true })
       process.stderr.write('Stopped.\n')
       return stoppedCode
     }
@@ -53,7 +56,9 @@ export async function runDemo(args: readonly string[]): Promise<number> {
       `${result.rows} held-out questions, 95 % intervals in brackets; everything took ${duration(seconds)}.\n`,
     )
     if (values.json !== undefined) await writeJsonWhole(path.resolve(values.json), result)
-    if (!temporary) process.stderr.write(`The runs are in ${out}.\n`)
+    if (short) process.stderr.write('The shortened demo shows that every part works; its links are hardly trained.\n')
+    if (temporary) await rm(out, { recursive: true, force: true })
+    else process.stderr.write(`The runs are in ${out}.\n`)
     return 0
   } catch (error) {
     process.stderr.write(`The runs so far, with their logs, are in ${out}.\n`)
@@ -61,6 +66,23 @@ export async function runDemo(args: readonly string[]): Promise<number> {
   } finally {
     restore()
   }
+}
+
+/** Whether the result can be written there is found out before the work, not after it. */
+async function checkTarget(file: string): Promise<void> {
+  const folder = path.dirname(path.resolve(file))
+  const isFolder = (p: string) =>
+    stat(p).then(
+      (s) => s.isDirectory(),
+      () => false,
+    )
+  const refused = (why: string) =>
+    new UserError({ what: 'The table cannot be written there.', why, next: 'Name a file in an existing folder with --json.' })
+  if (await isFolder(path.resolve(file))) throw refused(`${file} is a folder.`)
+  if (!(await isFolder(folder))) throw refused(`There is no folder ${folder}.`)
+  await access(folder, constants.W_OK).catch(() => {
+    throw refused(`The folder ${folder} cannot be written to.`)
+  })
 }
 
 /** Says on standard error how far the steps are. */

@@ -2,6 +2,7 @@
  * `npm run engine -- eval`: runs a model on a request file and writes what was asked for into a result file, all .safetensors.
  * B rows of T positions, H hidden size, V vocabulary, L latent steps, N tokens.
  */
+import { realpath } from 'node:fs/promises'
 import path from 'node:path'
 import type { Agent, InnerLinkState, Row } from '../engine/agents/agent'
 import { openAgent } from '../engine/agents/onnx-agent'
@@ -52,6 +53,7 @@ export async function evalCommand(args: readonly string[]): Promise<void> {
   const threads = values.threads === undefined ? undefined : wholeNumber('threads', values.threads, 1, evalUsage)
   if (wanted.has('rollout') && values.link === undefined)
     throw new UsageError('rollout needs an inner link: --link FILE.', evalUsage)
+  await refuseWritingInto(model, output)
   const request = await readRequest(input)
   if (wanted.has('vjp') && request.cotangents === null) throw unfit(input, 'vjp needs the tensor "cotangent" [B,T,H]')
   const agent = await openAgent(model, { threads })
@@ -65,6 +67,19 @@ export async function evalCommand(args: readonly string[]): Promise<void> {
   } finally {
     await agent.dispose()
   }
+}
+
+/** A model's folder is never written to: a result there could replace its weights. */
+async function refuseWritingInto(model: string, output: string): Promise<void> {
+  const real = (p: string) => realpath(p).catch(() => path.resolve(p))
+  const [folder, target] = [await real(model), await real(path.dirname(path.resolve(output)))]
+  const inside = path.relative(folder, target)
+  if (inside === '' || !(inside.startsWith('..') || path.isAbsolute(inside)))
+    throw new UserError({
+      what: 'The result cannot be written there.',
+      why: `${output} lies in the model's own folder, which is never written to.`,
+      next: 'Name another place with --out.',
+    })
 }
 
 /** The tensors asked for, in a fixed order. */

@@ -105,6 +105,12 @@ function settingAside(output: string): Promise<string | null> {
 
 function checked(spec: JobSpec): JobSpec {
   const result = jobSpec.safeParse(spec)
+  if (result.success && result.data.device === 'cuda')
+    throw new UserError({
+      what: 'The job cannot be run on CUDA.',
+      why: 'This version computes on the processor only.',
+      next: 'Set "device" to "cpu", or leave it out.',
+    })
   if (result.success) return result.data
   const [issue] = result.error.issues
   throw new UserError({

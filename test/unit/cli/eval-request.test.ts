@@ -1,5 +1,5 @@
 /** The command line's eval against values that torch computed (test/golden/models), through real request and result files. */
-import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { chmodSync, cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -123,6 +123,23 @@ describe('engine eval', () => {
       chmodSync(model, 0o755)
     }
     expect(readdirSync(model)).toEqual(before)
+  })
+
+  it('refuses to put the result into the model folder, by any path to it', async () => {
+    const copy = file('copy')
+    cpSync(model, copy, { recursive: true })
+    symlinkSync(copy, file('another-way'))
+    const before = readFileSync(path.join(copy, 'model.safetensors'))
+    for (const out of [
+      path.join(copy, 'model.safetensors'),
+      path.join(copy, 'new.safetensors'),
+      path.join(file('another-way'), 'r.safetensors'),
+    ])
+      await expect(
+        evalCommand(['--model', copy, '--in', file('ids.safetensors'), '--out', out, '--want', 'hidden']),
+      ).rejects.toThrow(/the model's own folder/)
+    expect(readdirSync(copy).sort()).toEqual(readdirSync(model).sort())
+    expect(readFileSync(path.join(copy, 'model.safetensors')).equals(before)).toBe(true)
   })
 
   it.each([

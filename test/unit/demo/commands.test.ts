@@ -2,6 +2,7 @@ import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, describe, expect, it, vi } from 'vitest'
+import { runDemo } from '../../../src-main/cli/demo'
 import { runDemoBuild } from '../../../src-main/cli/demo-build'
 import { UsageError } from '../../../src-main/cli/usage-error'
 
@@ -55,5 +56,14 @@ describe('npm run demo:build', () => {
       expect(error).toBeInstanceOf(UsageError)
       expect((error as UsageError).usage).toContain('npm run demo:build')
     }
+  })
+})
+
+describe('npm run demo', () => {
+  it.each([
+    [tmpdir(), /is a folder/],
+    [path.join(tmpdir(), 'no-such-folder', 'demo.json'), /There is no folder/],
+  ])('refuses to begin where %s is to hold the table', async (file, why) => {
+    await expect(runDemo(['--short', '--json', file])).rejects.toThrow(why)
   })
 })

@@ -221,6 +221,7 @@ describe('bad input is refused before anything is trained', () => {
 
   it('fewer rows than a batch', async () => {
     expect(await refused({ ...inner(place.path('a')), batchSize: 500 })).toMatch(/500/)
+    expect(await refused({ ...inner(place.path('cuda')), device: 'cuda' })).toMatch(/CUDA.*processor only/)
     expect(await refused({ ...plainOuter(place.path('b')), batchSize: 9 })).toMatch(/9 rows.* 8/)
     expect(await refused({ ...outer(place.path('c')), batchSize: 7 })).toMatch(/same number of rounds/)
   })
