@@ -9,13 +9,13 @@ export class EmbeddingRows {
   private readonly known = new Map<number, Float32Array>()
 
   constructor(
-    private readonly weights: () => WeightIndex,
-    private readonly config: () => DecoderConfig,
+    private readonly weights: WeightIndex,
+    private readonly config: DecoderConfig,
   ) {}
 
   /** [ids.length, H], float32. */
   async rows(ids: readonly number[]): Promise<Float32Array> {
-    const { hiddenSize: h, vocabSize } = this.config()
+    const { hiddenSize: h, vocabSize } = this.config
     const missing = [...new Set(ids)].filter((id) => !this.known.has(id))
     if (missing.some((id) => !Number.isInteger(id) || id < 0 || id >= vocabSize)) throw new RangeError('a token id is outside the vocabulary')
     if (missing.length) await this.read(missing, h, vocabSize)
@@ -25,7 +25,7 @@ export class EmbeddingRows {
   }
 
   private async read(ids: readonly number[], h: number, vocabSize: number): Promise<void> {
-    const at = findTensor(this.weights(), 'model.embed_tokens.weight', [vocabSize, h])
+    const at = findTensor(this.weights, 'model.embed_tokens.weight', [vocabSize, h])
     const size = at.length / vocabSize
     const file: FileHandle = await open(at.file, 'r')
     try {

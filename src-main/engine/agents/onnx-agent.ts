@@ -4,6 +4,7 @@ import type { DecoderConfig } from '../models/config'
 import { readConfig } from '../models/families'
 import { FileWeights, type ComputeType } from '../models/weights'
 import { innerLinkTypes } from '../nn/link-types'
+import { concatRows } from '../nn/rows'
 import { Graph } from '../onnx/graph'
 import { EngineSession, type ArrayInput, type ArrayOutput, type Device } from '../onnx/session'
 import type { Agent, InnerLinkState, Prefix, RolloutResult, Row, RunControl, SamplingOptions, VjpRequest, VjpResult } from './agent'
@@ -46,6 +47,7 @@ export class OnnxAgent implements Agent {
   private session: Promise<EngineSession> | null = null
   /** Parameters that a link of a smaller type does not have. */
   private readonly absent: ReadonlyMap<string, Float32Array>
+  private readonly embeddings: EmbeddingRows
   /** Seconds that making the session took; 0 before the first use. */
   sessionSeconds = 0
 
@@ -58,6 +60,7 @@ export class OnnxAgent implements Agent {
     this.vocabSize = config.vocabSize
     this.parameterCount = [...weights.tensors.values()].reduce((n, t) => n + t.shape.reduce((a, b) => a * b, 1), 0)
     this.absent = new Map(linkInputs(this.hiddenSize).map((p) => [p.name, new Float32Array(p.shape.reduce((a, b) => a * b, 1))]))
+    this.embeddings = new EmbeddingRows(weights, config)
     // checks names, shapes and dtypes of all weights now rather than at the first run
     this.buildGraph()
   }
@@ -147,8 +150,6 @@ export class OnnxAgent implements Agent {
     return this.embeddings.rows(ids)
   }
 
-  private readonly embeddings = new EmbeddingRows(() => this.weights, () => this.config)
-
   async encodePrefixes(texts: readonly (readonly number[])[], control?: RunControl): Promise<Prefix[]> {
     const rows = texts.map((ids): Row => ({ segments: [{ kind: 'tokens', ids }] }))
     return this.cacheRows(rows, control)
@@ -218,7 +219,7 @@ export class OnnxAgent implements Agent {
       (batch, layout) => ({
         places: layout.places(batch.map((i) => positions[i])),
         cotangents: {
-          data: join(batch.map((i) => cotangents?.[i] ?? new Float32Array(positions[i].length * h))),
+          data: concatRows(batch.map((i) => cotangents?.[i] ?? new Float32Array(positions[i].length * h))),
           shape: [batch.reduce((n, i) => n + positions[i].length, 0), h],
         },
         ...(targets ? layout.targets(batch.map((i) => targets[i]), batch.map((i) => lossWeights?.[i] ?? 1)) : {}),
@@ -369,7 +370,7 @@ function layOut(rows: readonly Row[], config: DecoderConfig): BatchLayout {
     feeds: {
       ids: { data: ids, shape: [rows.length, time] },
       lengths: places1d(lengths),
-      latents: { data: join(vectors), shape: [places.length, h] },
+      latents: { data: concatRows(vectors), shape: [places.length, h] },
       latent_places: places1d(places),
       past: { data: past.data, shape: [2 * config.layers, rows.length, config.kvHeads, past.places, config.headDim] },
       past_lengths: places1d(past.lengths),
@@ -398,17 +399,6 @@ const float32 = (x: number): ArrayInput => ({ data: Float32Array.of(x), shape: [
 function bigints(list: readonly number[]): BigInt64Array {
   const out = new BigInt64Array(list.length)
   for (let i = 0; i < list.length; i++) out[i] = BigInt(list[i])
-  return out
-}
-
-function join(parts: readonly Float32Array[]): Float32Array {
-  if (parts.length === 1) return parts[0]
-  const out = new Float32Array(parts.reduce((n, p) => n + p.length, 0))
-  let at = 0
-  for (const p of parts) {
-    out.set(p, at)
-    at += p.length
-  }
   return out
 }
 

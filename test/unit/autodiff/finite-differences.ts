@@ -1,6 +1,5 @@
 /** Directional derivatives by central differences, against the gradients that the engine writes into a graph. */
 import { Graph, type Shape, type Value } from '../../../src-main/engine/onnx/graph'
-import * as op from '../../../src-main/engine/onnx/ops'
 import { EngineSession, type ArrayInput } from '../../../src-main/engine/onnx/session'
 import { gradients } from '../../../src-main/engine/nn/rules'
 
@@ -105,5 +104,3 @@ function generator(seed: string): () => number {
     return state / 2 ** 32
   }
 }
-
-export { op }
