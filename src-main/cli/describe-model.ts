@@ -1,9 +1,9 @@
 /** What a model folder holds, from its config.json and the headers of its weights; nothing is loaded. */
 import { buildAgentGraph } from '../engine/agents/agent-graph'
-import { openModelWeights, type WeightIndex } from '../engine/formats/model-weights'
+import type { WeightIndex } from '../engine/formats/model-weights'
 import type { DecoderConfig } from '../engine/models/config'
 import { readConfig } from '../engine/models/families'
-import { FileWeights } from '../engine/models/weights'
+import { FileWeights, openTextWeights } from '../engine/models/weights'
 import { Graph } from '../engine/onnx/graph'
 
 /** Bytes of a float32. */
@@ -12,7 +12,7 @@ const single = 4
 /** Throws UserError where the folder is not a model that can be run: every tensor's name, shape and type is checked. */
 export async function describeModel(folder: string) {
   const config = await readConfig(folder)
-  const weights = await openModelWeights(folder)
+  const weights = await openTextWeights(folder)
   const used = usedTensors(config, weights)
   const parameters = used.reduce((n, { shape }) => n + shape.reduce((a, b) => a * b, 1), 0)
   return {
@@ -53,9 +53,9 @@ function usedTensors(config: DecoderConfig, weights: WeightIndex) {
         names.add(name)
         return source.matrix(name, rows, columns)
       },
-      vector: (name, size) => {
+      vector: (name, size, offset) => {
         names.add(name)
-        return source.vector(name, size)
+        return source.vector(name, size, offset)
       },
     },
     { compute: 'float32' },

@@ -2,12 +2,11 @@
  * Full-weight training of a small model: one graph that reads tokens and all weights, and gives the mean cross-entropy
  * of chosen places and its gradient with respect to every weight.
  */
-import { embedTokens, decoderBlocks, finalNorm, headMatrix } from '../engine/models/decoder'
-import { inverseFrequencies, type DecoderConfig } from '../engine/models/config'
+import { embedTokens, decoderBlocks, finalNorm, headLayout, headMatrix, layerRope } from '../engine/models/decoder'
+import type { DecoderConfig } from '../engine/models/config'
 import { InputWeights } from '../engine/models/weights'
 import { MASKED, maskedAttention } from '../engine/nn/attention'
 import { crossEntropy } from '../engine/nn/losses'
-import { rotaryTable } from '../engine/nn/rotary'
 import { gradients } from '../engine/nn/rules'
 import { Graph, type Value } from '../engine/onnx/graph'
 import * as op from '../engine/onnx/ops'
@@ -81,19 +80,13 @@ function buildGraph(config: DecoderConfig): { graph: Graph; weights: InputWeight
   const places = g.input('places', 'int64', ['M'])
   const labels = g.input('labels', 'int64', ['M'])
   const positions = op.expand(g, op.unsqueeze(g, op.range(g, 'T'), [0]), ['B', 'T'])
-  const layout = {
-    heads: config.heads,
-    kvHeads: config.kvHeads,
-    headDim: config.headDim,
-    compute: 'float32' as const,
-    scale: 1 / Math.sqrt(config.headDim),
-  }
+  const layout = headLayout(config, 'float32')
   const mask = causalMask(g)
   const pass = {
     g,
     batch: 'B',
     time: 'T',
-    rope: rotaryTable(g, positions, inverseFrequencies(config.rope, config.headDim), 'B*T'),
+    rope: layerRope(g, config, positions, 'B*T'),
     attend: (_: number, q: Value, k: Value, v: Value) => maskedAttention(g, q, k, v, null, mask, layout).output,
   }
   const embedded = op.reshape(g, embedTokens(g, config, weights, ids), ['B*T', config.hiddenSize])

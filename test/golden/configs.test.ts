@@ -36,8 +36,16 @@ function windows(resolved: Raw): number[] {
   return Array.from({ length: layers }, (_, i) => (types ? (types[i] === 'sliding_attention' ? size : 0) : size))
 }
 
-function rope(resolved: Raw): RopeParameters {
-  const r = resolved.rope_parameters as Record<string, number> & { rope_type: string }
+type PublishedRope = Record<string, number> & { rope_type: string }
+
+/** Gemma's are by layer kind. */
+function ropes(resolved: Raw): { rope: RopeParameters; localRope: RopeParameters | null } {
+  const byKind = resolved.rope_parameters as { full_attention?: PublishedRope; sliding_attention: PublishedRope }
+  if (!byKind.full_attention) return { rope: rope(resolved.rope_parameters as PublishedRope), localRope: null }
+  return { rope: rope(byKind.full_attention), localRope: rope(byKind.sliding_attention) }
+}
+
+function rope(r: PublishedRope): RopeParameters {
   const base = { type: r.rope_type, theta: r.rope_theta }
   if (r.rope_type === 'linear') return { ...base, factor: r.factor } as RopeParameters
   if (r.rope_type === 'llama3') {
@@ -58,7 +66,9 @@ describe('config.json as published', () => {
     const expected = Object.fromEntries(Object.keys(published(config)).map((k) => [k, resolved[k]]))
     expect(published(config)).toEqual(expected)
     expect(config.windows).toEqual(windows(resolved))
-    expect(config.rope).toEqual(rope(resolved))
+    expect({ rope: config.rope, localRope: config.localRope }).toEqual(ropes(resolved))
+    expect(config.attentionScale).toBe(1 / Math.sqrt((resolved.query_pre_attn_scalar ?? resolved.head_dim) as number))
+    expect(config.activation).toBe(resolved.hidden_activation === 'gelu_pytorch_tanh' ? 'gelu_tanh' : resolved.hidden_act)
     expect(config.outputBias).toBe(resolved.attention_bias ?? false)
     expect(config.mlpBias).toBe(resolved.mlp_bias ?? false)
     const eos = resolved.eos_token_id
@@ -70,7 +80,7 @@ describe('config.json as published', () => {
   })
 
   it.each([
-    [{ model_type: 'gpt_neox' }, /gpt_neox.*Supported types are llama, mistral, qwen2, qwen3/],
+    [{ model_type: 'gpt_neox' }, /gpt_neox.*Supported types are llama, mistral, qwen2, qwen3, gemma3, gemma3_text/],
     [{}, /names no model type.*Supported types/],
     [{ model_type: 'llama', rope_scaling: { rope_type: 'yarn', factor: 4 } }, /rope type "yarn".*default, linear, llama3/],
     [{ model_type: 'llama', hidden_size: -4 }, /"hidden_size" is -4/],

@@ -19,7 +19,7 @@ const LATENTS = 12
 const GREEDY = 24
 
 it('covers the models of all families', () => {
-  expect(cases).toEqual(['llama', 'llama3-rope-bf16', 'mistral-window', 'qwen2-sharded', 'qwen3'])
+  expect(cases).toEqual(['gemma3-multimodal-bf16', 'gemma3-text', 'llama', 'llama3-rope-bf16', 'mistral-window', 'qwen2-sharded', 'qwen3'])
 })
 
 describe.each(cases)('%s', (name) => {

@@ -2,15 +2,13 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { openModelWeights } from '../../src-main/engine/formats/model-weights'
 import { readFloat32, readSafetensors } from '../../src-main/engine/formats/safetensors'
-import { inverseFrequencies, type DecoderConfig } from '../../src-main/engine/models/config'
-import { decoderBlocks, embedTokens, finalNorm, headMatrix } from '../../src-main/engine/models/decoder'
+import type { DecoderConfig } from '../../src-main/engine/models/config'
+import { decoderBlocks, embedTokens, finalNorm, headLayout, headMatrix, layerRope } from '../../src-main/engine/models/decoder'
 import { families, readConfig } from '../../src-main/engine/models/families'
-import { InputWeights } from '../../src-main/engine/models/weights'
+import { InputWeights, openTextWeights, textTensorName } from '../../src-main/engine/models/weights'
 import { MASKED, maskedAttention } from '../../src-main/engine/nn/attention'
 import { crossEntropy } from '../../src-main/engine/nn/losses'
-import { rotaryTable } from '../../src-main/engine/nn/rotary'
 import { gradients } from '../../src-main/engine/nn/rules'
 import { Graph, type Value } from '../../src-main/engine/onnx/graph'
 import * as op from '../../src-main/engine/onnx/ops'
@@ -40,13 +38,13 @@ function lossGraph(config: DecoderConfig, length: number, from: 'ids' | 'embeds'
     })
     masks.set(window, g.floats(rows, [1, 1, length, length]))
   }
-  const layout = { heads: config.heads, kvHeads: config.kvHeads, headDim: config.headDim, scale: 1 / Math.sqrt(config.headDim), compute: 'float32' as const }
+  const layout = headLayout(config, 'float32')
   const blocks = decoderBlocks(
     {
       g,
       batch: 1,
       time: length,
-      rope: rotaryTable(g, positions, inverseFrequencies(config.rope, config.headDim), length),
+      rope: layerRope(g, config, positions, length),
       attend: (i, q, k, v) => maskedAttention(g, q, k, v, null, masks.get(config.windows[i])!, layout).output,
     },
     config,
@@ -63,7 +61,7 @@ function lossGraph(config: DecoderConfig, length: number, from: 'ids' | 'embeds'
 }
 
 it('covers the models of all families', () => {
-  expect(cases).toEqual(['llama', 'llama3-rope-bf16', 'mistral-window', 'qwen2-sharded', 'qwen3'])
+  expect(cases).toEqual(['gemma3-multimodal-bf16', 'gemma3-text', 'llama', 'llama3-rope-bf16', 'mistral-window', 'qwen2-sharded', 'qwen3'])
 })
 
 describe.each(cases)('%s', (name) => {
@@ -74,7 +72,7 @@ describe.each(cases)('%s', (name) => {
     const folder = join(root, name)
     const config = await readConfig(folder)
     const { tensors } = await readSafetensors(join(folder, 'expected.safetensors'))
-    const index = await openModelWeights(folder)
+    const index = await openTextWeights(folder)
     const ids = tokensOf(tensors.get('ids')!)[0]
     const { g, names } = lossGraph(config, length, from)
     const session = await EngineSession.open(g, { threads: 1 })
@@ -98,7 +96,7 @@ describe.each(cases)('%s', (name) => {
       const golden = [...tensors.keys()].filter((k) => k.startsWith(`${kind}.weight_grad/`))
       expect(golden.length).toBeGreaterThan(5)
       for (const key of golden) {
-        const weight = key.slice(key.indexOf('/') + 1)
+        const weight = textTensorName(key.slice(key.indexOf('/') + 1))
         expect(relativeError(results[`d/${weight}`].data as Float32Array, tensors.get(key)!.data as Float32Array), key).toBeLessThan(1e-4)
       }
     } finally {

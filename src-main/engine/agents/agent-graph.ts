@@ -12,14 +12,13 @@
  * B rows, T places each (padded on the right), P places of cached past, S = P + T, K places asked for (the targets' for a
  * loss, each row's last for rollout and text), C targets, M latent vectors, H hidden size, V vocabulary.
  */
-import { decoderBlocks, embedTokens, embeddingMatrix, finalNorm, headMatrix, type Pass } from '../models/decoder'
-import { inverseFrequencies, type DecoderConfig } from '../models/config'
+import { decoderBlocks, embedTokens, embeddingMatrix, finalNorm, headLayout, headMatrix, layerRope, type LayerRope, type Pass } from '../models/decoder'
+import type { DecoderConfig } from '../models/config'
 import type { ComputeType, WeightSource } from '../models/weights'
 import { MASKED, maskedAttention, promptAttention, stepAttention, stepCache, type HeadLayout } from '../nn/attention'
 import { anyInnerLink, type InnerLinkParts } from '../nn/link-layers'
 import { innerParameterShapes } from '../nn/link-types'
 import { headCrossEntropy } from '../nn/losses'
-import { rotaryTable, type RotaryTable } from '../nn/rotary'
 import { gradients } from '../nn/rules'
 import { Graph, type Shape, type Value } from '../onnx/graph'
 import * as op from '../onnx/ops'
@@ -70,7 +69,7 @@ interface Shared {
   readonly layout: HeadLayout
   /** Embeddings with the latents laid over them, [N, H]. */
   readonly x: Value
-  readonly rope: RotaryTable
+  readonly rope: LayerRope
   /** int64 [B, S]: position of each key, far away where there is none. */
   readonly keyPositions: Value
   /** Mask [B, 1, T, S] by window size (0 = all). */
@@ -194,9 +193,9 @@ function prepare(
     weights,
     options,
     inputs,
-    layout: { heads: config.heads, kvHeads: config.kvHeads, headDim: config.headDim, scale: 1 / Math.sqrt(config.headDim), compute: options.compute },
+    layout: headLayout(config, options.compute),
     x,
-    rope: rotaryTable(g, positions, inverseFrequencies(config.rope, config.headDim), 'B*T'),
+    rope: layerRope(g, config, positions, 'B*T'),
     keyPositions,
     masks,
     isTask: (which) => op.equal(g, inputs.task, g.ints([which], [])),
@@ -376,7 +375,7 @@ function autoregress(g: Graph, s: Shared, state: Value, caches: readonly Cache[]
           g: b,
           batch: 'B',
           time: 1,
-          rope: rotaryTable(b, op.unsqueeze(b, position, [1]), inverseFrequencies(c.rope, c.headDim), 'B'),
+          rope: layerRope(b, c, op.unsqueeze(b, position, [1]), 'B'),
           attend: (i, q, k, v) => {
             const a = stepAttention(
               b,

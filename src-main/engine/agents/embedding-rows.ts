@@ -25,6 +25,7 @@ export class EmbeddingRows {
   }
 
   private async read(ids: readonly number[], h: number, vocabSize: number): Promise<void> {
+    const factor = Math.fround(this.config.embeddingScale)
     const at = findTensor(this.weights, 'model.embed_tokens.weight', [vocabSize, h])
     const size = at.length / vocabSize
     const file: FileHandle = await open(at.file, 'r')
@@ -32,7 +33,8 @@ export class EmbeddingRows {
       for (const id of ids) {
         const bytes = new Uint8Array(size)
         await file.read(bytes, 0, size, at.offset + id * size)
-        this.known.set(id, decodeElements(bytes, at.dtype) as Float32Array)
+        const row = decodeElements(bytes, at.dtype) as Float32Array
+        this.known.set(id, factor === 1 ? row : row.map((x) => x * factor))
       }
     } finally {
       await file.close()

@@ -1,8 +1,8 @@
 /** The Agent over one ONNX Runtime session: turns rows into the graph's inputs and its outputs back into rows. */
-import { openModelWeights, type WeightIndex } from '../formats/model-weights'
+import type { WeightIndex } from '../formats/model-weights'
 import type { DecoderConfig } from '../models/config'
 import { readConfig } from '../models/families'
-import { FileWeights, type ComputeType } from '../models/weights'
+import { FileWeights, openTextWeights, type ComputeType } from '../models/weights'
 import { innerLinkTypes } from '../nn/link-types'
 import { concatRows } from '../nn/rows'
 import { Graph } from '../onnx/graph'
@@ -30,7 +30,7 @@ const GENERATION_CHUNK = 32
 /** Opens a model folder in Hugging Face layout. UserErrors name what is missing or contradictory. */
 export async function openAgent(folder: string, options: AgentOptions = {}): Promise<OnnxAgent> {
   const config = await readConfig(folder)
-  const weights = await openModelWeights(folder)
+  const weights = await openTextWeights(folder)
   return new OnnxAgent(config, weights, options)
 }
 

@@ -70,7 +70,8 @@ async function readWeightMap(path: string): Promise<Map<string, string>> {
   return new Map(Object.entries(map as Record<string, string>))
 }
 
-function indexed(tensors: ReadonlyMap<string, TensorLocation>): WeightIndex {
+/** The index of these tensors alone. */
+export function indexed(tensors: ReadonlyMap<string, TensorLocation>): WeightIndex {
   const locations = [...tensors.values()]
   return {
     files: [...new Set(locations.map((t) => t.file))],

@@ -25,6 +25,10 @@ export interface DecoderConfig {
   readonly kvHeads: number
   readonly headDim: number
   readonly normEpsilon: number
+  /** Added to the weight of every RMSNorm: 1 where checkpoints hold w of (1 + w), else 0. */
+  readonly normOffset: 0 | 1
+  /** A norm after attention and after the MLP as well as before each. */
+  readonly outputNorms: boolean
   /** Bias of the query, key and value projections. */
   readonly qkvBias: boolean
   /** Bias of the attention's output projection. */
@@ -32,15 +36,28 @@ export interface DecoderConfig {
   readonly mlpBias: boolean
   /** RMSNorm of each query and key head before rotation. */
   readonly qkNorm: boolean
+  /** Factor of the attention scores. */
+  readonly attentionScale: number
+  /** Of the gate of each MLP. */
+  readonly activation: 'silu' | 'gelu_tanh'
   /** Per layer: how many places back (itself included) a place sees; 0 = all. */
   readonly windows: readonly number[]
   readonly rope: RopeParameters
+  /** Rope of the layers with a window where it is another one. */
+  readonly localRope: RopeParameters | null
+  /** Factor of token embeddings; the head and latents go without. */
+  readonly embeddingScale: number
   /** The output head is the embedding matrix. */
   readonly tiedEmbeddings: boolean
   readonly maxPositions: number
   readonly bosTokenId: number | null
   readonly eosTokenIds: readonly number[]
   readonly padTokenId: number | null
+}
+
+/** Rope of a layer. */
+export function ropeOf(config: DecoderConfig, layer: number): RopeParameters {
+  return config.localRope && config.windows[layer] > 0 ? config.localRope : config.rope
 }
 
 /** Inverse frequencies of the rotary embedding, [headDim / 2], with float32 rounding where torch rounds. */

@@ -3,27 +3,31 @@
  * only in where its positions come from and how its layers attend (`Pass.attend`).
  * Activations are [N, H] with N = B*T; float32 throughout, matrix products in the weights' compute type.
  */
-import { gatedSilu } from '../nn/activations'
+import { gatedGelu, gatedSilu } from '../nn/activations'
+import type { HeadLayout } from '../nn/attention'
 import { linear } from '../nn/linear'
 import { rmsNorm } from '../nn/norms'
-import { rotary, type RotaryTable } from '../nn/rotary'
+import { rotary, rotaryTable, type RotaryTable } from '../nn/rotary'
 import type { Dim, Graph, Value } from '../onnx/graph'
 import { dimProduct } from '../onnx/graph'
 import * as op from '../onnx/ops'
 import { checkpoint } from '../autodiff/checkpoint'
-import type { DecoderConfig } from './config'
-import type { WeightSource } from './weights'
+import { inverseFrequencies, ropeOf, type DecoderConfig, type RopeParameters } from './config'
+import type { ComputeType, WeightSource } from './weights'
 
 export interface Pass {
   readonly g: Graph
   readonly batch: Dim
   readonly time: Dim
-  readonly rope: RotaryTable
+  readonly rope: LayerRope
   /** Queries [B, T, heads*d], keys and values [B, T, kvHeads*d], rotated -> [B, T, heads*d]. */
   readonly attend: (layer: number, q: Value, k: Value, v: Value) => Value
   /** Recompute each block in the backward pass instead of keeping its activations. */
   readonly checkpointBlocks?: boolean
 }
+
+/** Angles of the pass's places, by layer. */
+export type LayerRope = (layer: number) => RotaryTable
 
 const layerName = (i: number, rest: string) => `model.layers.${i}.${rest}`
 
@@ -37,13 +41,36 @@ export function headMatrix(config: DecoderConfig, weights: WeightSource): Value 
   return config.tiedEmbeddings ? embeddingMatrix(config, weights) : weights.matrix('lm_head.weight', config.vocabSize, config.hiddenSize)
 }
 
+/** Angles for positions int64 [B, T], `flat` being B*T; layers of the same rope share a table. */
+export function layerRope(g: Graph, config: DecoderConfig, positions: Value, flat: Dim): LayerRope {
+  const tables = new Map<RopeParameters, RotaryTable>()
+  const byLayer = config.windows.map((_, i) => {
+    const rope = ropeOf(config, i)
+    const table = tables.get(rope) ?? rotaryTable(g, positions, inverseFrequencies(rope, config.headDim), flat)
+    tables.set(rope, table)
+    return table
+  })
+  return (layer) => byLayer[layer]
+}
+
+/** How the attention of every layer is laid out. */
+export function headLayout(config: DecoderConfig, compute: ComputeType): HeadLayout {
+  return { heads: config.heads, kvHeads: config.kvHeads, headDim: config.headDim, scale: config.attentionScale, compute }
+}
+
 /** Token embeddings: ids int64 of any shape -> [.., H]. */
 export function embedTokens(g: Graph, config: DecoderConfig, weights: WeightSource, ids: Value): Value {
-  return op.cast(g, op.gather(g, embeddingMatrix(config, weights), ids), 'float32')
+  const rows = op.cast(g, op.gather(g, embeddingMatrix(config, weights), ids), 'float32')
+  return config.embeddingScale === 1 ? rows : op.scale(g, rows, config.embeddingScale)
 }
 
 export function finalNorm(g: Graph, config: DecoderConfig, weights: WeightSource, x: Value): Value {
-  return rmsNorm(g, x, weights.vector('model.norm.weight', config.hiddenSize), config.normEpsilon)
+  return norm(g, config, weights, 'model.norm.weight', x)
+}
+
+/** RMSNorm over the last axis of x, whose size is known, by the weight of that name. */
+function norm(g: Graph, config: DecoderConfig, weights: WeightSource, name: string, x: Value): Value {
+  return rmsNorm(g, x, weights.vector(name, x.shape.at(-1) as number, config.normOffset), config.normEpsilon)
 }
 
 /**
@@ -62,11 +89,15 @@ export function decoderBlocks(pass: Pass, config: DecoderConfig, weights: Weight
 
 function decoderBlock(pass: Pass, c: DecoderConfig, w: WeightSource, i: number, x: Value, places: Value | null): Value {
   const g = pass.g
-  const norm = (name: string, v: Value) => rmsNorm(g, v, w.vector(layerName(i, name), c.hiddenSize), c.normEpsilon)
+  const normed = (name: string, v: Value) => norm(g, c, w, layerName(i, `${name}.weight`), v)
+  const output = (name: string, v: Value) => (c.outputNorms ? normed(name, v) : v)
   const rows = (v: Value) => (places ? op.gather(g, v, places) : v)
-  const mixed = rows(attention(pass, c, w, i, norm('input_layernorm.weight', x)))
-  const attended = op.add(g, rows(x), project(pass, w, layerName(i, 'self_attn.o_proj'), c.hiddenSize, c.outputBias, mixed))
-  return op.add(g, attended, mlp(pass, c, w, i, norm('post_attention_layernorm.weight', attended)))
+  const mixed = rows(attention(pass, c, w, i, normed('input_layernorm', x)))
+  const projected = project(pass, w, layerName(i, 'self_attn.o_proj'), c.hiddenSize, c.outputBias, mixed)
+  const attended = op.add(g, rows(x), output('post_attention_layernorm', projected))
+  // without output norms the name is the one of the norm before the MLP
+  const before = normed(c.outputNorms ? 'pre_feedforward_layernorm' : 'post_attention_layernorm', attended)
+  return op.add(g, attended, output('post_feedforward_layernorm', mlp(pass, c, w, i, before)))
 }
 
 /** x [N, in] -> [N, out] by the weights of that name. */
@@ -85,18 +116,20 @@ function attention(pass: Pass, c: DecoderConfig, w: WeightSource, i: number, x: 
   const headNorm = (name: string, v: Value, heads: number) => {
     if (!c.qkNorm) return places(v, heads * c.headDim)
     const rows = dimProduct(pass.batch, pass.time, heads)
-    const weight = w.vector(layerName(i, `self_attn.${name}.weight`), c.headDim)
-    return places(rmsNorm(g, op.reshape(g, v, [rows, c.headDim]), weight, c.normEpsilon), heads * c.headDim)
+    const split = op.reshape(g, v, [rows, c.headDim])
+    return places(norm(g, c, w, layerName(i, `self_attn.${name}.weight`), split), heads * c.headDim)
   }
   const q = headNorm('q_norm', part('q_proj', width), c.heads)
   const k = headNorm('k_norm', part('k_proj', kvWidth), c.kvHeads)
   const v = places(part('v_proj', kvWidth), kvWidth)
-  const mixed = pass.attend(i, rotary(g, q, pass.rope, c.heads), rotary(g, k, pass.rope, c.kvHeads), v)
+  const angles = pass.rope(i)
+  const mixed = pass.attend(i, rotary(g, q, angles, c.heads), rotary(g, k, angles, c.kvHeads), v)
   return op.reshape(g, mixed, [dimProduct(pass.batch, pass.time), width])
 }
 
 function mlp(pass: Pass, c: DecoderConfig, w: WeightSource, i: number, x: Value): Value {
   const part = (name: string, out: number, v: Value) => project(pass, w, layerName(i, `mlp.${name}`), out, c.mlpBias, v)
-  const gated = gatedSilu(pass.g, part('gate_proj', c.intermediateSize, x), part('up_proj', c.intermediateSize, x))
+  const activate = c.activation === 'silu' ? gatedSilu : gatedGelu
+  const gated = activate(pass.g, part('gate_proj', c.intermediateSize, x), part('up_proj', c.intermediateSize, x))
   return part('down_proj', c.hiddenSize, gated)
 }

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../errors'
 import type { DecoderConfig } from './config'
+import { gemma3Config, gemma3TextConfig } from './gemma3'
 import { llamaConfig } from './llama'
 import { mistralConfig } from './mistral'
 import { qwen2Config } from './qwen2'
@@ -15,6 +16,8 @@ export const families: Readonly<Record<string, (raw: RawConfig) => DecoderConfig
   mistral: mistralConfig,
   qwen2: qwen2Config,
   qwen3: qwen3Config,
+  gemma3: gemma3Config,
+  gemma3_text: gemma3TextConfig,
 }
 
 /** Resolves the content of a config.json; UserErrors name what is not supported. */

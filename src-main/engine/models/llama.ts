@@ -9,6 +9,7 @@ export function llamaConfig(raw: RawConfig): DecoderConfig {
   const kvHeads = count(raw, 'num_key_value_heads', heads)
   checkHeads(heads, kvHeads)
   const layers = count(raw, 'num_hidden_layers', 32)
+  const width = headDim(raw, hiddenSize, heads)
   const bias = flag(raw, 'attention_bias', false)
   return {
     family: 'llama',
@@ -18,14 +19,20 @@ export function llamaConfig(raw: RawConfig): DecoderConfig {
     layers,
     heads,
     kvHeads,
-    headDim: headDim(raw, hiddenSize, heads),
+    headDim: width,
     normEpsilon: real(raw, 'rms_norm_eps', 1e-6),
+    normOffset: 0,
+    outputNorms: false,
     qkvBias: bias,
     outputBias: bias,
     mlpBias: flag(raw, 'mlp_bias', false),
     qkNorm: false,
+    attentionScale: 1 / Math.sqrt(width),
+    activation: 'silu',
     windows: new Array<number>(layers).fill(0),
     rope: rope(raw, 10000),
+    localRope: null,
+    embeddingScale: 1,
     tiedEmbeddings: flag(raw, 'tie_word_embeddings', false),
     maxPositions: count(raw, 'max_position_embeddings', 2048),
     bosTokenId: tokenId(raw, 'bos_token_id', 1),

@@ -4,7 +4,7 @@ import type { RopeParameters } from './config'
 
 export type RawConfig = Readonly<Record<string, unknown>>
 
-function wrong(field: string, value: unknown, wanted: string): UserError {
+export function wrongField(field: string, value: unknown, wanted: string): UserError {
   return new UserError({
     what: "The model's config.json cannot be used.",
     why: `Its field "${field}" is ${JSON.stringify(value)}, but ${wanted} is needed.`,
@@ -12,22 +12,38 @@ function wrong(field: string, value: unknown, wanted: string): UserError {
   })
 }
 
+/** A setting whose computation the engine does not have. */
+export function refuse(field: string, value: unknown): UserError {
+  return new UserError({
+    what: `The model's setting "${field}" is not supported.`,
+    why: `Its config.json has ${JSON.stringify(value)} there; the engine computes models of this family without it.`,
+    next: 'Choose another model.',
+  })
+}
+
+/** Settings of the text part of a model that has other parts beside it; empty where the file leaves all of them out. */
+export function textConfig(raw: RawConfig): RawConfig {
+  const text = raw.text_config ?? {}
+  if (typeof text !== 'object' || Array.isArray(text)) throw wrongField('text_config', text, 'an object')
+  return text as RawConfig
+}
+
 /** A positive whole number; null or absent gives the default. */
 export function count(raw: RawConfig, field: string, fallback: number): number {
   const v = raw[field] ?? fallback
-  if (typeof v !== 'number' || !Number.isInteger(v) || v < 1 || v > 1e9) throw wrong(field, v, 'a positive whole number')
+  if (typeof v !== 'number' || !Number.isInteger(v) || v < 1 || v > 1e9) throw wrongField(field, v, 'a positive whole number')
   return v
 }
 
 export function real(raw: RawConfig, field: string, fallback: number): number {
   const v = raw[field] ?? fallback
-  if (typeof v !== 'number' || !Number.isFinite(v)) throw wrong(field, v, 'a number')
+  if (typeof v !== 'number' || !Number.isFinite(v)) throw wrongField(field, v, 'a number')
   return v
 }
 
 export function flag(raw: RawConfig, field: string, fallback: boolean): boolean {
   const v = raw[field] ?? fallback
-  if (typeof v !== 'boolean') throw wrong(field, v, 'true or false')
+  if (typeof v !== 'boolean') throw wrongField(field, v, 'true or false')
   return v
 }
 
@@ -36,7 +52,7 @@ export function tokenId(raw: RawConfig, field: string, fallback: number | null):
   const v = field in raw ? raw[field] : fallback
   if (v === null) return null
   const one = Array.isArray(v) ? v[0] : v
-  if (typeof one !== 'number' || !Number.isInteger(one)) throw wrong(field, v, 'a token id')
+  if (typeof one !== 'number' || !Number.isInteger(one)) throw wrongField(field, v, 'a token id')
   return one
 }
 
@@ -44,7 +60,7 @@ export function tokenIds(raw: RawConfig, field: string, fallback: number | null)
   const v = field in raw ? raw[field] : fallback
   if (v === null) return []
   const list = Array.isArray(v) ? v : [v]
-  if (!list.every((x) => Number.isInteger(x))) throw wrong(field, v, 'token ids')
+  if (!list.every((x) => Number.isInteger(x))) throw wrongField(field, v, 'token ids')
   return list as number[]
 }
 
@@ -63,7 +79,7 @@ export function requireActivation(raw: RawConfig, field: string, wanted: string)
 /** Width of a head: stated, or hidden size over heads. */
 export function headDim(raw: RawConfig, hiddenSize: number, heads: number, fallback: number | null = null): number {
   const v = raw.head_dim ?? fallback ?? hiddenSize / heads
-  if (typeof v !== 'number' || !Number.isInteger(v) || v < 2 || v % 2 !== 0) throw wrong('head_dim', v, 'an even whole number')
+  if (typeof v !== 'number' || !Number.isInteger(v) || v < 2 || v % 2 !== 0) throw wrongField('head_dim', v, 'an even whole number')
   return v
 }
 
@@ -99,13 +115,22 @@ export function rope(raw: RawConfig, defaultTheta: number): RopeParameters {
 
 function stated(raw: RawConfig, field: string): number {
   const v = raw[field]
-  if (typeof v !== 'number' || !Number.isFinite(v) || v <= 0) throw wrong(`rope ${field}`, v, 'a positive number')
+  if (typeof v !== 'number' || !Number.isFinite(v) || v <= 0) throw wrongField(`rope ${field}`, v, 'a positive number')
   return v
 }
 
 /** Heads must divide evenly among key-value heads. */
 export function checkHeads(heads: number, kvHeads: number): void {
-  if (heads % kvHeads !== 0) throw wrong('num_key_value_heads', kvHeads, `a divisor of the ${heads} attention heads`)
+  if (heads % kvHeads !== 0) throw wrongField('num_key_value_heads', kvHeads, `a divisor of the ${heads} attention heads`)
+}
+
+/** What each layer is, where config.json lists it; null where it does not. */
+export function layerKinds<K extends string>(raw: RawConfig, layers: number, known: readonly K[]): K[] | null {
+  const given = raw.layer_types ?? null
+  if (given === null) return null
+  if (!Array.isArray(given) || given.length !== layers || !given.every((k) => known.includes(k)))
+    throw wrongField('layer_types', given, `a list of ${layers} of ${known.join(', ')}`)
+  return given as K[]
 }
 
 /** Windows by layer as qwen2 and qwen3 define them: layers from max_window_layers on, when switched on at all. */

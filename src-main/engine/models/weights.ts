@@ -5,18 +5,42 @@
  */
 import { UserError } from '../errors'
 import type { Dtype } from '../formats/dtypes'
-import type { WeightIndex } from '../formats/model-weights'
+import { indexed, openModelWeights, type WeightIndex } from '../formats/model-weights'
 import type { TensorLocation } from '../formats/safetensors'
 import type { DType, Graph, Value } from '../onnx/graph'
 import * as op from '../onnx/ops'
+
+/** Prefixes under which a model with other parts beside its text keeps the latter, and what they are without them. */
+const wrappers: readonly (readonly [RegExp, string])[] = [
+  [/^language_model\.(?=(model|lm_head)\.)/, ''],
+  [/^model\.language_model\./, 'model.'],
+]
+
+/** The name that a text tensor has in a model of text alone. */
+export function textTensorName(name: string): string {
+  return wrappers.reduce((n, [prefix, instead]) => n.replace(prefix, instead), name)
+}
+
+/** The tensors of a folder's text model, named as in a model of text alone; vision and other parts are left out. */
+export async function openTextWeights(folder: string): Promise<WeightIndex> {
+  const all = [...(await openModelWeights(folder)).tensors]
+  const isWrapper = all.some(([name]) => wrappers.some(([prefix]) => prefix.test(name)))
+  const named = all.flatMap(([name, location]) => {
+    const plain = textTensorName(name)
+    // beside a wrapped text model only the head keeps a plain name
+    const isText = isWrapper && plain === name ? name.startsWith('lm_head.') : /^(model|lm_head)\./.test(plain)
+    return isText ? [[plain, location] as const] : []
+  })
+  return indexed(new Map(named))
+}
 
 export type ComputeType = 'float32' | 'float16' | 'bfloat16'
 
 export interface WeightSource {
   /** [rows, columns] in the compute type. */
   matrix(name: string, rows: number, columns: number): Value
-  /** [size] in float32. */
-  vector(name: string, size: number): Value
+  /** [size] in float32, plus a number (always the same for one name). */
+  vector(name: string, size: number, offset?: number): Value
 }
 
 const dtypes: Partial<Record<Dtype, DType>> = { F32: 'float32', F16: 'float16', BF16: 'bfloat16' }
@@ -35,11 +59,11 @@ export class FileWeights implements WeightSource {
     return this.get(name, [rows, columns], this.compute)
   }
 
-  vector(name: string, size: number): Value {
-    return this.get(name, [size], 'float32')
+  vector(name: string, size: number, offset = 0): Value {
+    return this.get(name, [size], 'float32', offset)
   }
 
-  private get(name: string, shape: readonly number[], dtype: DType): Value {
+  private get(name: string, shape: readonly number[], dtype: DType, offset = 0): Value {
     const known = this.made.get(name)
     if (known) return known
     const location = findTensor(this.index, name, shape)
@@ -47,11 +71,13 @@ export class FileWeights implements WeightSource {
       kind: 'external',
       data: { file: location.file, offset: location.offset, length: location.length },
     })
-    const value = op.cast(this.root, stored, dtype)
+    const value = plus(this.root, op.cast(this.root, stored, dtype), offset)
     this.made.set(name, value)
     return value
   }
 }
+
+const plus = (g: Graph, x: Value, offset: number) => (offset === 0 ? x : op.addScalar(g, x, offset))
 
 /** The tensor of that name, checked against the shape that config.json implies. */
 export function findTensor(index: WeightIndex, name: string, shape: readonly number[]): TensorLocation {
@@ -84,6 +110,7 @@ export function findTensor(index: WeightIndex, name: string, shape: readonly num
 export class InputWeights implements WeightSource {
   /** In order of first use. */
   readonly inputs = new Map<string, Value>()
+  private readonly moved = new Map<string, Value>()
 
   constructor(private readonly root: Graph) {}
 
@@ -91,8 +118,12 @@ export class InputWeights implements WeightSource {
     return this.get(name, [rows, columns])
   }
 
-  vector(name: string, size: number): Value {
-    return this.get(name, [size])
+  vector(name: string, size: number, offset = 0): Value {
+    const known = this.moved.get(name)
+    if (known) return known
+    const value = plus(this.root, this.get(name, [size]), offset)
+    this.moved.set(name, value)
+    return value
   }
 
   private get(name: string, shape: readonly number[]): Value {

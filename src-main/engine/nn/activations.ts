@@ -24,6 +24,35 @@ export const gatedSiluRule: Rule = (c) => {
   return [c.needs[0] ? toGate() : null, c.needs[1] ? op.mul(g, dy, saved.activated) : null]
 }
 
+/** gelu(gate) * up with the tanh form of gelu, both [N, I]. */
+export function gatedGelu(g: Graph, gate: Value, up: Value): Value {
+  return g.composite('GatedGelu', [gate, up], () => {
+    const activated = g.node('FastGelu', [gate], [{ dtype: gate.dtype, shape: gate.shape }], {}, op.MICROSOFT)[0]
+    return { outputs: [op.mul(g, activated, up)], saved: { activated } }
+  })[0]
+}
+
+/**
+ * y = x (1 + tanh u) / 2 = x s with s = sigmoid(2u), u = c (x + 0.044715 x^3), c = sqrt(2 / pi);
+ * dy/dx = s + 2u' (y - y s), 2u' = 2c + 6c 0.044715 x^2.
+ */
+export const gatedGeluRule: Rule = (c) => {
+  const g = c.g
+  const { inputs, saved } = c.step as Composite
+  const [gate, up] = inputs as readonly Value[]
+  const dy = c.cotangents[0]!
+  const linear = 2 * Math.sqrt(2 / Math.PI)
+  const cubic = linear * 0.044715
+  const toGate = () => {
+    const squared = op.mul(g, gate, gate)
+    const s = op.sigmoid(g, op.mul(g, gate, op.addScalar(g, op.scale(g, squared, cubic), linear)))
+    const steepness = op.addScalar(g, op.scale(g, squared, 3 * cubic), linear)
+    const rest = op.sub(g, saved.activated, op.mul(g, saved.activated, s))
+    return op.mul(g, op.mul(g, dy, up), op.add(g, s, op.mul(g, steepness, rest)))
+  }
+  return [c.needs[0] ? toGate() : null, c.needs[1] ? op.mul(g, dy, saved.activated) : null]
+}
+
 /** x * Phi(x), the exact (erf) form. */
 export function gelu(g: Graph, x: Value): Value {
   return g.composite('Gelu', [x], () => ({

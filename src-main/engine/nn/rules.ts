@@ -3,7 +3,7 @@ import { checkpointRule } from '../autodiff/checkpoint'
 import { gradients as reverse, type RuleTable } from '../autodiff/gradients'
 import { operatorRules } from '../autodiff/rules'
 import type { Graph, Value } from '../onnx/graph'
-import { gatedSiluRule, geluRule } from './activations'
+import { gatedGeluRule, gatedSiluRule, geluRule } from './activations'
 import { attentionRule } from './attention'
 import { cosineDistanceRule, crossEntropyRule, headCrossEntropyRule } from './losses'
 import { layerNormRule, rmsNormRule } from './norms'
@@ -16,6 +16,7 @@ export const rules: RuleTable = {
   LayerNorm: layerNormRule,
   Gelu: geluRule,
   GatedSilu: gatedSiluRule,
+  GatedGelu: gatedGeluRule,
   Rotary: rotaryRule,
   Attention: attentionRule,
   CrossEntropy: crossEntropyRule,

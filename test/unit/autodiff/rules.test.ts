@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { checkpoint } from '../../../src-main/engine/autodiff/checkpoint'
 import { MissingRuleError } from '../../../src-main/engine/autodiff/gradients'
-import { gatedSilu, gelu } from '../../../src-main/engine/nn/activations'
+import { gatedGelu, gatedSilu, gelu } from '../../../src-main/engine/nn/activations'
 import { maskedAttention, MASKED, type HeadLayout } from '../../../src-main/engine/nn/attention'
 import { cosineDistance, crossEntropy, headCrossEntropy } from '../../../src-main/engine/nn/losses'
 import { layerNorm, rmsNorm } from '../../../src-main/engine/nn/norms'
@@ -99,6 +99,7 @@ const cases: RuleCase[] = [
   { name: 'LayerNorm', operands: [grid, { shape: [4] }, { shape: [4] }], build: (g, [x, w, b]) => layerNorm(g, x, w, b) },
   unary('Gelu', gelu),
   binary('GatedSilu', gatedSilu, [3, 4]),
+  binary('GatedGelu', gatedGelu, [3, 4]),
   {
     name: 'Rotary',
     operands: [{ shape: [2, 3, 8] }],

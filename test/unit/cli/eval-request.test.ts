@@ -176,7 +176,7 @@ describe('engine eval', () => {
 })
 
 describe('engine describe', () => {
-  it.each(['llama', 'qwen2-sharded', 'qwen3', 'mistral-window', 'llama3-rope-bf16'])(
+  it.each(['llama', 'qwen2-sharded', 'qwen3', 'mistral-window', 'llama3-rope-bf16', 'gemma3-text'])(
     'tells what %s is',
     async (name) => {
       const description = await describeModel(path.join(models, name))
@@ -188,6 +188,13 @@ describe('engine describe', () => {
       expect(description.memory.files).toBe((name.endsWith('bf16') ? 2 : 4) * parameters)
     },
   )
+
+  it('counts the text part alone of a model that sees', async () => {
+    const text = await describeModel(path.join(models, 'gemma3-text'))
+    const { family, parameters, dtypes, memory } = await describeModel(path.join(models, 'gemma3-multimodal-bf16'))
+    expect({ family, parameters, dtypes }).toEqual({ family: 'gemma3', parameters: text.parameters, dtypes: ['BF16'] })
+    expect(memory).toEqual({ ...text.memory, files: text.memory.files / 2 })
+  })
 
   it('refuses a folder without a model', async () => {
     await expect(describeModel(folder)).rejects.toThrow(UserError)

@@ -2,9 +2,8 @@
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { buildAgentGraph } from '../../../src-main/engine/agents/agent-graph'
-import { openModelWeights } from '../../../src-main/engine/formats/model-weights'
 import { readConfig } from '../../../src-main/engine/models/families'
-import { FileWeights, type ComputeType } from '../../../src-main/engine/models/weights'
+import { FileWeights, openTextWeights, type ComputeType } from '../../../src-main/engine/models/weights'
 import { linkGraph } from '../../../src-main/engine/nn/link-graphs'
 import { innerLinkTypes, outerLinkTypes, type InnerLinkType, type OuterLinkType } from '../../../src-main/engine/nn/link-types'
 import { Graph } from '../../../src-main/engine/onnx/graph'
@@ -15,12 +14,12 @@ const models = join(import.meta.dirname, '../../golden/models')
 async function agentGraph(name: string, compute: ComputeType, checkpointBlocks: boolean): Promise<Graph> {
   const folder = join(models, name)
   const root = new Graph(name)
-  const weights = new FileWeights(root, await openModelWeights(folder), compute)
+  const weights = new FileWeights(root, await openTextWeights(folder), compute)
   buildAgentGraph(root, await readConfig(folder), weights, { compute, checkpointBlocks })
   return root
 }
 
-describe.each(['llama', 'llama3-rope-bf16', 'mistral-window', 'qwen2-sharded', 'qwen3'])('kernels for %s', (name) => {
+describe.each(['llama', 'llama3-rope-bf16', 'mistral-window', 'qwen2-sharded', 'qwen3', 'gemma3-text', 'gemma3-multimodal-bf16'])('kernels for %s', (name) => {
   it.each([false, true])('on the CPU, checkpointed blocks %s', async (checkpointBlocks) => {
     expect(missingKernels(await agentGraph(name, 'float32', checkpointBlocks), 'cpu')).toEqual([])
   })
