@@ -3,7 +3,6 @@
  * main and the run alive, a second start shows the window again; without a run the app ends with its window.
  */
 import { existsSync } from 'node:fs'
-import { mkdir } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -13,6 +12,7 @@ import type { EventName, EventPayload, SettingsView, SystemInfo } from './bridge
 import { createHandlers } from './bridge/handlers'
 import { answer, errorForPage } from './bridge/serve'
 import { UserError } from './engine/errors'
+import { makeFolder } from './engine/formats/make-folder'
 import { utilitySpawner } from './jobs/spawn-utility'
 import { Studio } from './studio'
 import { AppLog } from './system/app-log'
@@ -153,7 +153,7 @@ function serve(): void {
     }),
     dismissProblem: (problem) => problems.dismiss(problem),
     reveal: async (folder) => {
-      await mkdir(folder, { recursive: true })
+      makeFolder(folder)
       const problem = await shell.openPath(folder)
       if (problem) throw new Error(problem)
     },

@@ -2,7 +2,6 @@
  * The app without its window: projects, runs, results and the queue behind one object, and every event that they give rise to.
  * Knows nothing of Electron, so that tests drive all of it under plain Node.
  */
-import { mkdir } from 'node:fs/promises'
 import path from 'node:path'
 import type {
   CheckpointView,
@@ -16,12 +15,13 @@ import type {
 } from './bridge/contract'
 import { RunPublisher, type Send } from './bridge/publish'
 import { UserError } from './engine/errors'
+import { makeFolder } from './engine/formats/make-folder'
 import type { JobEvent } from './engine/job-events'
 import type { JobSpec } from './engine/job-spec'
 import { JobQueue, type Prepared } from './jobs/job-queue'
 import type { SpawnEngine } from './jobs/engine-messages'
 import { checkSpec } from './jobs/read-spec'
-import { linkPaths } from './jobs/spec-paths'
+import { linkPaths } from './engine/spec-paths'
 import { checkpointsOf } from './workspace/checkpoints'
 import { demoName, openDemo } from './workspace/demo'
 import { exists, folderBytes } from './workspace/files'
@@ -96,7 +96,9 @@ export class Studio {
 
   /** Makes the workspace and puts right what the last session left. Throws UserError where the folder cannot be used. */
   async start(): Promise<void> {
-    await mkdir(this.places.projects, { recursive: true }).catch((error: unknown) => {
+    try {
+      makeFolder(this.places.projects)
+    } catch (error) {
       throw new UserError(
         {
           what: 'The workspace cannot be used.',
@@ -105,7 +107,7 @@ export class Studio {
         },
         { cause: error },
       )
-    })
+    }
     const { projects } = await this.projects.list()
     for (const { name } of projects) await this.runs.releaseQueued(name)
     const look = (): void => void this.runs.settleForeign().catch(this.options.onProblem)

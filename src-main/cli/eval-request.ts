@@ -2,7 +2,7 @@
  * `npm run engine -- eval`: runs a model on a request file and writes what was asked for into a result file, all .safetensors.
  * B rows of T positions, H hidden size, V vocabulary, L latent steps, N tokens.
  */
-import { realpath } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import path from 'node:path'
 import type { Agent, InnerLinkState, Row } from '../engine/agents/agent'
 import { openAgent } from '../engine/agents/onnx-agent'
@@ -53,6 +53,7 @@ export async function evalCommand(args: readonly string[]): Promise<void> {
   const threads = values.threads === undefined ? undefined : wholeNumber('threads', values.threads, 1, evalUsage)
   if (wanted.has('rollout') && values.link === undefined)
     throw new UsageError('rollout needs an inner link: --link FILE.', evalUsage)
+  await refuseMissingFolder(output)
   await refuseWritingInto(model, output)
   const request = await readRequest(input)
   if (wanted.has('vjp') && request.cotangents === null) throw unfit(input, 'vjp needs the tensor "cotangent" [B,T,H]')
@@ -67,6 +68,21 @@ export async function evalCommand(args: readonly string[]): Promise<void> {
   } finally {
     await agent.dispose()
   }
+}
+
+/** A mistyped path must not become folders. */
+async function refuseMissingFolder(output: string): Promise<void> {
+  const folder = path.dirname(path.resolve(output))
+  const there = await stat(folder).then(
+    (info) => info.isDirectory(),
+    () => false,
+  )
+  if (!there)
+    throw new UserError({
+      what: 'The result cannot be written there.',
+      why: `The folder ${folder} does not exist.`,
+      next: 'Make it first, or name another place with --out.',
+    })
 }
 
 /** A model's folder is never written to: a result there could replace its weights. */

@@ -2,12 +2,20 @@
  * The engine's front door: takes a job, streams events, ends with exactly one `finished`, `stopped` or `failed`.
  * Runs in the engine process of the app, in the command line and in tests alike.
  */
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { checkSameSettings, setAsideEarlierRun, specFile } from './earlier-run'
+import {
+  checkSameSettings,
+  isUnused,
+  setAsideEarlierRun,
+  specFile,
+  takeBackStart,
+  writeStart,
+  type Start,
+} from './earlier-run'
 import { UserError } from './errors'
 import { evaluate } from './evaluation/runner'
-import { explainingDiskErrors, prepareOutputFolder } from './formats/disk-errors'
-import { writeJsonWhole } from './formats/atomic-files'
+import { explainingDiskErrors, prepareOutputFolder, takeBackFolder } from './formats/disk-errors'
 import { jobContext, StopRequested, type JobContext } from './job-context'
 import type { JobEvent } from './job-events'
 import { jobSpec, type JobSpec } from './job-spec'
@@ -40,8 +48,12 @@ export async function runJob(spec: JobSpec, options: RunOptions): Promise<void> 
   const started = performance.now()
   let folder: RunFolder | null = null
   let step = 0
+  /** How to undo the start while nothing was worked out yet; null where there is something to keep. */
+  let start: Start | null = null
+  let madeFolder: string | null = null
   const say = (news: JobNews): void => {
     const event = timed(news)
+    if (event.kind !== 'started' && event.kind !== 'log') start = null
     if (event.kind === 'metrics') step = event.step
     else if (event.kind === 'started') step = event.resumedFrom ?? 0
     else if (event.kind === 'question') step++
@@ -50,12 +62,15 @@ export async function runJob(spec: JobSpec, options: RunOptions): Promise<void> 
   }
   try {
     const job = checked(spec)
-    await prepareOutputFolder(job.output, { needBytes: smallestSpace })
+    madeFolder = await prepareOutputFolder(job.output, { needBytes: smallestSpace })
     folder = new RunFolder(job.output)
     const resume = options.resume ?? false
     const unsure = resume ? await checkSameSettings(job) : null
+    const fresh = !resume || isUnused(job.output)
+    const before = await readFile(specFile(job.output), 'utf8').catch(() => null)
     const aside = resume ? null : await settingAside(job.output)
-    await writeJsonWhole(specFile(job.output), job)
+    if (fresh) start = { aside, spec: before }
+    await writeStart(job)
     const ctx = jobContext({
       output: job.output,
       resume,
@@ -74,8 +89,20 @@ export async function runJob(spec: JobSpec, options: RunOptions): Promise<void> 
     options.emit(last)
   } catch (error) {
     const last = timed(error instanceof StopRequested ? { kind: 'stopped', step, resumable: true } : failure(error))
+    const undone = start !== null && last.kind === 'failed' && (await takenBack(spec.output, start, madeFolder))
     options.emit(last)
-    tryToWrite(folder, last)
+    if (!undone) tryToWrite(folder, last)
+  }
+}
+
+/** A job that failed before its first work leaves the folder as it found it. False where that could not be done. */
+async function takenBack(output: string, start: Start, madeFolder: string | null): Promise<boolean> {
+  try {
+    await takeBackStart(output, start)
+    await takeBackFolder(output, madeFolder)
+    return true
+  } catch {
+    return false
   }
 }
 

@@ -4,7 +4,7 @@
  */
 import type { runJob } from '../engine/engine'
 import { UserError } from '../engine/errors'
-import { prepareOutputFolder } from '../engine/formats/disk-errors'
+import { prepareOutputFolder, takeBackFolder } from '../engine/formats/disk-errors'
 import type { JobEvent } from '../engine/job-events'
 import type { JobSpec } from '../engine/job-spec'
 import { toEngine, type EngineChannel } from './engine-messages'
@@ -66,8 +66,9 @@ export async function runGuarded(
     options.emit(event)
   }
   let stopHeartbeat: () => Promise<void> = async () => undefined
+  let madeFolder: string | null = null
   try {
-    await prepareOutputFolder(spec.output)
+    madeFolder = await prepareOutputFolder(spec.output)
     await refuseIfBusy(spec.output)
     stopHeartbeat = startHeartbeat(spec.output)
     await run(spec, { ...options, emit })
@@ -76,6 +77,8 @@ export async function runGuarded(
     if (!isLast(last)) emit(failedEvent(error))
   } finally {
     await stopHeartbeat()
+    // holds nothing where the job failed at its very start
+    await takeBackFolder(spec.output, madeFolder)
   }
   return last!
 }

@@ -1,6 +1,7 @@
 /** Main's own log: logs/main.log in the workspace, and the one before it. Losing the log never stops the app. */
-import { appendFileSync, mkdirSync, renameSync, statSync } from 'node:fs'
+import { appendFileSync, renameSync, statSync } from 'node:fs'
 import path from 'node:path'
+import { makeFolder } from '../engine/formats/make-folder'
 
 const largest = 1 << 20
 
@@ -16,7 +17,7 @@ export class AppLog {
     const line = `${new Date().toISOString()} ${text}${error === undefined ? '' : `: ${describe(error)}`}\n`
     if (process.env.STUDIO_DEBUG) process.stderr.write(line)
     try {
-      mkdirSync(path.dirname(this.file), { recursive: true })
+      makeFolder(path.dirname(this.file))
       if ((statSync(this.file, { throwIfNoEntry: false })?.size ?? 0) > largest) renameSync(this.file, `${this.file}.1`)
       appendFileSync(this.file, line)
     } catch {

@@ -23,7 +23,7 @@ import { UserError } from '../engine/errors'
 import type { JobEvent } from '../engine/job-events'
 import type { JobSpec } from '../engine/job-spec'
 import { checkSpec, describeIssues } from '../jobs/read-spec'
-import { mapSpecPaths } from '../jobs/spec-paths'
+import { mapSpecPaths } from '../engine/spec-paths'
 
 const pipelineStep = z
   .strictObject({

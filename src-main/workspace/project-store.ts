@@ -2,12 +2,13 @@
  * Projects: a folder with a project.json each. Main is their only writer. A file that cannot be read is reported and left alone: it
  * may hold a person's work that only needs a comma.
  */
-import { mkdir, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { z } from 'zod'
 import type { DamagedProject, ProjectSummary } from '../bridge/contract'
 import { projectName } from '../bridge/views'
 import { UserError } from '../engine/errors'
 import { writeJsonWhole } from '../engine/formats/atomic-files'
+import { makeFolder } from '../engine/formats/make-folder'
 import { exists, readJson, subFolders } from './files'
 import { pipeline } from './pipeline'
 import type { Places } from './places'
@@ -75,7 +76,7 @@ export class ProjectStore {
         why: `There is a project "${taken}" already.`,
         next: 'Choose another name.',
       })
-    await mkdir(this.places.project(name), { recursive: true })
+    makeFolder(this.places.project(name))
     await writeJsonWhole(this.places.projectFile(name), content)
     return this.get(name)
   }

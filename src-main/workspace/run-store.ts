@@ -9,6 +9,7 @@ import { UserError } from '../engine/errors'
 import { listSteps } from '../engine/training/checkpoints'
 import { removeFolderWhole, writeJsonWhole } from '../engine/formats/atomic-files'
 import type { JobEvent } from '../engine/job-events'
+import { mapSpecPaths, moved } from '../engine/spec-paths'
 import { endProcess, isAlive, lastHeartbeat } from '../jobs/heartbeat'
 import { exists, folderBytes, readJson, subFolders } from './files'
 import { newRunId } from './ids'
@@ -207,7 +208,8 @@ export class RunStore {
         try {
           const record = await readJson(file, runRecord)
           if (record.id !== id) throw new Error(`${file} belongs to the run ${record.id}`)
-          this.keep({ project, id, folder, record, journal: await readJournal(folder) })
+          const spec = specIn(record.spec, folder, this.places.root)
+          this.keep({ project, id, folder, record: { ...record, spec }, journal: await readJournal(folder) })
         } catch (error) {
           this.onProblem(error)
         }
@@ -278,8 +280,25 @@ async function checkpointsIn(runFolder: string): Promise<{ step: number; time: n
 async function readJournal(folder: string): Promise<RunJournal> {
   let journal = newJournal()
   for (const name of ['metrics.jsonl', 'journal.jsonl'])
-    for await (const event of eventsIn(path.join(folder, name))) journal = addEvent(journal, event)
+    for await (const event of eventsIn(path.join(folder, name))) journal = addEvent(journal, eventIn(event, folder))
   return withProgress(withCheckpoints(journal, await checkpointsIn(folder)))
+}
+
+/** A spec with the paths that the workspace has now: the run's own folder tells where the workspace was when it was written. */
+function specIn(spec: Record<string, unknown>, folder: string, root: string): Record<string, unknown> {
+  const own = path.sep + path.relative(root, folder)
+  if (typeof spec.output !== 'string' || spec.output === folder || !spec.output.endsWith(own)) return spec
+  const before = spec.output.slice(0, -own.length)
+  return mapSpecPaths(spec, (value) => moved(value, before, root)) as Record<string, unknown>
+}
+
+/** A run's checkpoints lie in its folder, wherever that was when the event was written. */
+function eventIn(event: JobEvent, folder: string): JobEvent {
+  const here = (checkpoint: string): string => path.join(folder, 'checkpoints', path.basename(checkpoint))
+  if (event.kind === 'checkpoint') return { ...event, folder: here(event.folder) }
+  if (event.kind === 'finished' && event.checkpoint !== undefined)
+    return { ...event, checkpoint: here(event.checkpoint) }
+  return event
 }
 
 function textOf(key: RunKey): string {

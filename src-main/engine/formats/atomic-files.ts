@@ -8,6 +8,7 @@ import { type FileHandle, mkdir, open, readdir, rename, rm } from 'node:fs/promi
 import { basename, dirname, join, resolve } from 'node:path'
 import { UserError } from '../errors'
 import { explainingDiskErrors } from './disk-errors'
+import { makeFolder } from './make-folder'
 
 /** Temporary names start so; nothing else of ours does. */
 const temporaryPrefix = '.incomplete-'
@@ -19,7 +20,7 @@ export async function writeFileWhole(path: string, chunks: Chunk | Iterable<Chun
   const target = resolve(path)
   const folder = dirname(target)
   await explainingDiskErrors({ folder, doing: `${basename(target)} could not be written` }, async () => {
-    await mkdir(folder, { recursive: true })
+    makeFolder(folder)
     const temporary = temporaryName(folder, basename(target))
     try {
       await writeAndSync(temporary, chunks)
@@ -58,7 +59,7 @@ export async function writeFolderWhole(
   await explainingDiskErrors(
     { folder: parent, doing: `The folder ${basename(target)} could not be written` },
     async () => {
-      await mkdir(parent, { recursive: true })
+      makeFolder(parent)
       const temporary = temporaryName(parent, basename(target))
       try {
         await mkdir(temporary)

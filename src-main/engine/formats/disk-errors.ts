@@ -3,9 +3,10 @@
  * person, with the folder and the space that is left on its volume. Also the check at a job's start.
  */
 import { randomBytes } from 'node:crypto'
-import { access, constants, mkdir, open, rm, stat, statfs } from 'node:fs/promises'
+import { access, constants, open, rm, rmdir, stat, statfs } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 import { UserError } from '../errors'
+import { makeFolder, takesNoFolders } from './make-folder'
 
 export interface WritingTo {
   /** The folder that was being written to. */
@@ -43,34 +44,57 @@ export async function explainingDiskErrors<T>(to: WritingTo, action: () => Promi
   }
 }
 
-/** Makes an output folder and proves that it can be written to, with at least `needBytes` of free space. */
+/**
+ * Makes an output folder and proves that it can be written to, with at least `needBytes` of free space. Returns the topmost folder
+ * that was made for it (`takeBackFolder` takes it away again), null where the folder was there.
+ */
 export async function prepareOutputFolder(
   folder: string,
   { needBytes = 0 }: { needBytes?: number } = {},
-): Promise<void> {
+): Promise<string | null> {
   const to = { folder, doing: 'The output folder cannot be used' }
-  await explainingDiskErrors(to, async () => {
-    await mkdir(folder, { recursive: true })
-    const probe = join(folder, `.probe-${randomBytes(4).toString('hex')}`)
+  const topmost = await explainingDiskErrors(to, async () => makeFolder(folder))
+  try {
+    await explainingDiskErrors(to, () => tryWriting(folder))
+    const free = await freeBytes(folder)
+    if (free !== null && free < needBytes)
+      throw new UserError({
+        what: 'There is too little disk space.',
+        why: `${folder} needs about ${formatBytes(needBytes)}, but its volume has ${formatBytes(free)} free.`,
+        next: 'Free some space or choose a folder on another volume.',
+      })
+  } catch (error) {
+    await takeBackFolder(folder, topmost)
+    throw error
+  }
+  return topmost
+}
+
+async function tryWriting(folder: string): Promise<void> {
+  const probe = join(folder, `.probe-${randomBytes(4).toString('hex')}`)
+  try {
+    const handle = await open(probe, 'wx')
     try {
-      const handle = await open(probe, 'wx')
-      try {
-        await handle.write('probe')
-        await handle.sync()
-      } finally {
-        await handle.close()
-      }
+      await handle.write('probe')
+      await handle.sync()
     } finally {
-      await rm(probe, { force: true })
+      await handle.close()
     }
-  })
-  const free = await freeBytes(folder)
-  if (free !== null && free < needBytes)
-    throw new UserError({
-      what: 'There is too little disk space.',
-      why: `${folder} needs about ${formatBytes(needBytes)}, but its volume has ${formatBytes(free)} free.`,
-      next: 'Free some space or choose a folder on another volume.',
-    })
+  } finally {
+    await rm(probe, { force: true })
+  }
+}
+
+/** Takes empty folders away again, from `folder` up to `topmost`; stops at the first one that holds something. */
+export async function takeBackFolder(folder: string, topmost: string | null): Promise<void> {
+  if (topmost === null) return
+  for (let at = resolve(folder); ; at = dirname(at)) {
+    const gone = await rmdir(at).then(
+      () => true,
+      () => false,
+    )
+    if (!gone || at === topmost) return
+  }
 }
 
 /** Free bytes for ordinary users on the volume of a path (or of its nearest existing parent); null where unknown. */
@@ -139,5 +163,6 @@ const causes: Record<string, { why: string; next: string } | undefined> = {
   EPERM: { why: 'Writing is not permitted in', next: 'Choose another folder or change its permissions.' },
   ENOTDIR: { why: 'A part of the path is a file, not a folder:', next: 'Choose another folder.' },
   EEXIST: { why: 'A file stands where a folder is needed:', next: 'Choose another folder or move that file away.' },
+  [takesNoFolders]: { why: 'No folder can be made at', next: 'Choose a folder on a disk.' },
   EIO: { why: 'The volume reports a hardware error:', next: 'Check the disk and choose another folder.' },
 }

@@ -7,19 +7,10 @@
  * not the ones that were written (a power cut can leave zeros), are ignored.
  */
 import { createHash } from 'node:crypto'
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, existsSync, fstatSync, openSync, readdirSync, readFileSync, readSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { crc32 } from 'node:zlib'
+import { makeFolder } from '../formats/make-folder'
 
 interface Entry {
   readonly segment: number
@@ -128,7 +119,7 @@ export class StateCollection {
   }
 
   private newSegment(folder: string): { data: number; index: number; segment: number; offset: number } {
-    mkdirSync(folder, { recursive: true })
+    makeFolder(folder)
     const path = join(folder, `${Date.now()}-${process.pid}-${segmentsMade++}`)
     const data = openSync(`${path}.bin`, 'wx+')
     const index = openSync(`${path}.jsonl`, 'wx')

@@ -1,5 +1,5 @@
 /** The job command on one of the demo's models: events on standard output, exit codes, stopping and going on. */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
@@ -86,6 +86,31 @@ describe('npm run job', () => {
     expect(complaints.trim().split('\n')).toHaveLength(3)
     expect(complaints).toContain(path.join(folder, 'nothing'))
     expect(events().at(-1)!.kind).toBe('failed')
+  })
+
+  it.each([
+    ['a missing model', { model: '/nothing/here' }],
+    ['missing data', { data: { file: '/nothing/here.jsonl' } }],
+    ['a missing link', { startFrom: '/nothing/link' }],
+    ['another device', { device: 'cuda' }],
+  ])('leaves nothing where it could not begin: %s', async (_, fault) => {
+    expect(await runJobCommand([specFile({ ...fault, output: 'new/out' })])).toBe(1)
+    expect(existsSync(path.join(folder, 'new'))).toBe(false)
+    // beside the spec itself: the file is the user's
+    const spec = readFileSync(specFile({ ...fault, output: '.' }), 'utf8')
+    expect(await runJobCommand([path.join(folder, 'spec.json')])).toBe(1)
+    expect(readdirSync(folder)).toEqual(['spec.json'])
+    expect(readFileSync(path.join(folder, 'spec.json'), 'utf8')).toBe(spec)
+  })
+
+  it('leaves an earlier run where it was when the next one cannot begin', async () => {
+    await runJobCommand([specFile({ steps: 2 })])
+    const before = readdirSync(path.join(folder, 'out')).sort()
+    const journal = readFileSync(path.join(folder, 'out/journal.jsonl'), 'utf8')
+    expect(await runJobCommand([specFile({ model: '/nothing/here' })])).toBe(1)
+    expect(readdirSync(path.join(folder, 'out')).sort()).toEqual(before)
+    expect(readFileSync(path.join(folder, 'out/journal.jsonl'), 'utf8')).toBe(journal)
+    expect(JSON.parse(readFileSync(path.join(folder, 'out/spec.json'), 'utf8'))).toMatchObject({ steps: 2 })
   })
 
   it('refuses a wrong spec and a wrong command line before anything is started', async () => {

@@ -155,6 +155,19 @@ describe('disk trouble', () => {
     expect((await refusal(writeFileWhole(join(path, 'x', 'a'), ''))).why).toContain('is a file, not a folder')
   })
 
+  it.skipIf(process.platform !== 'linux')('a place where no folder can be made', async () => {
+    const error = await refusal(prepareOutputFolder('/proc/results/run'))
+    expect(error.why).toMatch(/^No folder can be made at \/proc\/results\/run/)
+    expect((await refusal(writeFileWhole('/proc/results/a.txt', 'x'))).why).toContain('No folder can be made at')
+  })
+
+  it('leave no folder behind that was made for what does not fit', async () => {
+    await refusal(prepareOutputFolder(join(work, 'new', 'run'), { needBytes: Number.MAX_SAFE_INTEGER }))
+    expect(existsSync(join(work, 'new'))).toBe(false)
+    expect(await prepareOutputFolder(join(work, 'new', 'run'))).toBe(join(work, 'new'))
+    expect(await prepareOutputFolder(join(work, 'new', 'run'))).toBeNull()
+  })
+
   it('other errors stay what they are', async () => {
     const defect = new TypeError('a defect')
     expect(await asDiskError(defect, { folder: work, doing: 'x' })).toBe(defect)

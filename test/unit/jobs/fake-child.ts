@@ -13,8 +13,8 @@ export interface InProcessChild extends EngineChild {
   die(code: number): void
 }
 
-/** `children` collects what was started. */
-export function inProcessSpawner(children: InProcessChild[] = []): SpawnEngine {
+/** `children` collects what was started; `run`: another engine than the fake one. */
+export function inProcessSpawner(children: InProcessChild[] = [], run: typeof runJob = runJob): SpawnEngine {
   return (listener: EngineListener) => {
     let gone = false
     let hear: (message: unknown) => void = () => undefined
@@ -39,7 +39,7 @@ export function inProcessSpawner(children: InProcessChild[] = []): SpawnEngine {
         },
         listen: (listen) => (hear = listen),
       },
-      runJob,
+      run,
     ).then(() => exit(0))
     return child
   }

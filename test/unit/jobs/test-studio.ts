@@ -74,12 +74,14 @@ export function testStudio(
     lookEvery?: number
     /** Another studio's folder: the app is started again. */
     again?: TestStudio
+    /** Where the workspace is; beside the demo unless told otherwise. */
+    workspace?: string
     pipeline?: unknown
   } = {},
 ): TestStudio {
   const folder = options.again?.folder ?? mkdtempSync(path.join(tmpdir(), 'studio-test-'))
   const demo = path.join(folder, 'native-assets')
-  const workspace = path.join(folder, 'workspace')
+  const workspace = options.workspace ?? path.join(folder, 'workspace')
   if (!options.again) {
     for (const role of roles) {
       mkdirSync(path.join(demo, 'models', role), { recursive: true })

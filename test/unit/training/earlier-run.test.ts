@@ -1,7 +1,7 @@
 /** Output folders that hold an earlier run, and how a run ends. */
-import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { checkSameSettings, setAsideEarlierRun } from '../../../src-main/engine/earlier-run'
+import { checkSameSettings, setAsideEarlierRun, writeStart } from '../../../src-main/engine/earlier-run'
 import { UserError } from '../../../src-main/engine/errors'
 import type { JobEvent } from '../../../src-main/engine/job-events'
 import { jobSpec, type JobSpecInput } from '../../../src-main/engine/job-spec'
@@ -120,6 +120,40 @@ describe('resuming with other settings', () => {
     if (named === null) expect(outcome).toBeNull()
     else expect((outcome as UserError).why).toContain(named)
     expect(await checkSameSettings(spec({}))).toBeNull()
+  })
+
+  describe('and links', () => {
+    const link = (name: string, content: string): string => {
+      mkdirSync(place.path(name), { recursive: true })
+      writeFileSync(place.path(`${name}/links.safetensors`), content)
+      return place.path(name)
+    }
+    const spec = (outerLinks: string, output = place.path('run')) => jobSpec.parse({ ...evaluate, outerLinks, output })
+
+    it('compares what they hold, not where they lie', async () => {
+      const first = link('first', 'weights')
+      await writeStart(spec(first))
+      cpSync(first, place.path('copy'), { recursive: true })
+      expect(await checkSameSettings(spec(place.path('copy')))).toBeNull()
+      await expect(checkSameSettings(spec(link('other', 'other weights')))).rejects.toThrow(/outerLinks/)
+      // trained again into the same folder
+      link('first', 'other weights')
+      const refused = await checkSameSettings(spec(first)).catch((error: unknown) => error as UserError)
+      expect((refused as UserError).why).toContain(`${first} holds other links now.`)
+      // whoever opens it says that it is gone
+      rmSync(first, { recursive: true })
+      expect(await checkSameSettings(spec(first))).toBeNull()
+    })
+
+    it('compares them by path where an earlier version kept nothing else, also after a move of both', async () => {
+      const first = link('lab/first', 'weights')
+      mkdirSync(place.path('lab/run'))
+      writeFileSync(place.path('lab/run/spec.json'), JSON.stringify(spec(first, place.path('lab/run'))))
+      renameSync(place.path('lab'), place.path('moved'))
+      const output = place.path('moved/run')
+      expect(await checkSameSettings(spec(place.path('moved/first'), output))).toBeNull()
+      await expect(checkSameSettings(spec(link('moved/second', 'weights'), output))).rejects.toThrow(/outerLinks/)
+    })
   })
 
   it('cannot be told where the stored settings are lost', async () => {

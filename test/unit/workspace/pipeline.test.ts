@@ -2,7 +2,7 @@
 import { describe, expect, it } from 'vitest'
 import { UserError } from '../../../src-main/engine/errors'
 import { jobSpec } from '../../../src-main/engine/job-spec'
-import { mapSpecPaths } from '../../../src-main/jobs/spec-paths'
+import { mapSpecPaths } from '../../../src-main/engine/spec-paths'
 import { outcomeOf, pipeline, resolveStep } from '../../../src-main/workspace/pipeline'
 import { demoPipeline } from '../jobs/test-studio'
 
