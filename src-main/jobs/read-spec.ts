@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { z } from 'zod'
 import { UserError } from '../engine/errors'
+import { readableFileSize } from '../engine/formats/disk-errors'
 import { jobSpec, type JobSpec } from '../engine/job-spec'
 import { absoluteSpecPaths } from './spec-paths'
 
@@ -19,13 +20,8 @@ export function checkSpec(raw: unknown, source: string): JobSpec {
 
 /** Reads a spec file; relative paths in it are relative to its own folder. Throws UserError. */
 export async function readSpecFile(file: string): Promise<JobSpec> {
-  const text = await readFile(file, 'utf8').catch((error: unknown) => {
-    throw new UserError({
-      what: `The job spec ${file} cannot be read.`,
-      why: `${(error as Error).message}.`,
-      next: 'Give the path of a JSON file.',
-    })
-  })
+  await readableFileSize(file, 'job spec')
+  const text = await readFile(file, 'utf8')
   let raw: unknown
   try {
     raw = JSON.parse(text.replace(/^\uFEFF/, ''))

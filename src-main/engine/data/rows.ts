@@ -7,8 +7,12 @@ import type { DataSpec } from '../job-spec'
 import { TorchGenerator } from '../nn/torch-generator'
 import { type RawRow, readRawRows } from './read-lines'
 
-/** A column, or alternatives of which the first that the data has is taken; rows carry it under the first name. */
-export type ColumnWish = string | readonly [string, ...string[]]
+/**
+ * A column, or alternatives of which the first that the data has is taken for all rows. `anyOf`: alternatives of which each
+ * row has the first that holds a text. Rows carry what was found under the first name.
+ */
+export type ColumnWish = string | ColumnNames | { readonly anyOf: ColumnNames }
+export type ColumnNames = readonly [string, ...string[]]
 
 export interface ReadOptions {
   /** Every row needs a text here. */
@@ -17,6 +21,10 @@ export interface ReadOptions {
   readonly optional?: readonly ColumnWish[]
   /** For `shuffle`; the run's seed. */
   readonly seed?: number
+  /** The text that stands for null in a required column that the data has; without it such rows are left out. */
+  readonly nullAs?: string
+  /** What else can be done where a column is missing; a sentence. */
+  readonly hint?: string
 }
 
 export interface DataRow {
@@ -30,7 +38,7 @@ export interface DataRow {
 
 export interface RowProblem {
   readonly number: number
-  /** The column's name in the file. */
+  /** The column's name in the file; of several that were looked for in the row, all, as "answer or summary". */
   readonly column: string
   /** `null`: missing or null; `blank`: white space only; `structure`: a list or an object where a text is needed. */
   readonly cause: 'null' | 'blank' | 'structure'
@@ -59,22 +67,30 @@ export interface DataReport {
 export interface ReadRows {
   readonly rows: readonly DataRow[]
   readonly report: DataReport
+  /** Rows in which `nullAs` was put in. */
+  readonly filled: number
 }
 
 /** Reads the rows of a data specification. Missing columns, broken lines and a file without a usable row are UserErrors. */
-export async function readRows(spec: DataSpec, { required, optional = [], seed = 0 }: ReadOptions): Promise<ReadRows> {
+export async function readRows(
+  spec: DataSpec,
+  { required, optional = [], seed = 0, nullAs, hint }: ReadOptions,
+): Promise<ReadRows> {
   const { file } = spec
   const { format, sha256, rows: all } = await readRawRows(file, spec.field)
   if (all.length === 0) throw noRows(file, 'it has no rows')
   const columns = columnsOf(all)
   const needed = required.map((wish) => resolveColumn(wish, columns))
   const missing = required.filter((_, i) => needed[i] === null)
-  if (missing.length > 0) throw missingColumns(file, missing, columns)
+  if (missing.length > 0) throw missingColumns(file, missing, columns, hint)
   const wanted = optional.map((wish) => resolveColumn(wish, columns)).filter((c) => c !== null)
   const selected = select(all, spec, seed)
   const problems: RowProblem[] = []
   const rows: DataRow[] = []
-  for (const row of selected) {
+  let filled = 0
+  for (const read of selected) {
+    const row = nullAs === undefined ? read : withNulls(read, needed as readonly Column[], nullAs)
+    if (row !== read) filled++
     const problem = firstProblem(row, needed as readonly Column[])
     if (problem) problems.push(problem)
     else rows.push({ ...row, text: textOf(row, [...(needed as readonly Column[]), ...wanted]) })
@@ -96,6 +112,7 @@ export async function readRows(spec: DataSpec, { required, optional = [], seed =
       structure: count('structure'),
       problems: problems.sort((a, b) => a.number - b.number),
     },
+    filled,
   }
 }
 
@@ -110,8 +127,10 @@ export function describeLeftOut({ selected, usable, problems }: DataReport): str
 interface Column {
   /** The name that rows carry. */
   readonly name: string
-  /** The name in the file. */
-  readonly source: string
+  /** Names to look under in a row, in order. */
+  readonly sources: readonly string[]
+  /** For messages. */
+  readonly title: string
 }
 
 const causes: Record<RowProblem['cause'], string> = { null: 'null or missing', blank: 'blank', structure: 'no text' }
@@ -124,12 +143,20 @@ function columnsOf(rows: readonly RawRow[]): string[] {
 
 function resolveColumn(wish: ColumnWish, columns: readonly string[]): Column | null {
   const names = alternatives(wish)
-  const source = names.find((name) => columns.includes(name))
-  return source === undefined ? null : { name: names[0], source }
+  const sources = names.filter((name) => columns.includes(name))
+  if (sources.length === 0) return null
+  return isPerRow(wish)
+    ? { name: names[0], sources, title: names.join(' or ') }
+    : { name: names[0], sources: sources.slice(0, 1), title: sources[0] }
 }
 
-function alternatives(wish: ColumnWish): readonly string[] {
-  return typeof wish === 'string' ? [wish] : wish
+function isPerRow(wish: ColumnWish): wish is { readonly anyOf: ColumnNames } {
+  return typeof wish === 'object' && 'anyOf' in wish
+}
+
+/** All names that a wish looks for. */
+function alternatives(wish: ColumnWish): ColumnNames {
+  return typeof wish === 'string' ? [wish] : isPerRow(wish) ? wish.anyOf : wish
 }
 
 function select(rows: readonly RawRow[], { shuffle, limit }: DataSpec, seed: number): readonly RawRow[] {
@@ -138,18 +165,34 @@ function select(rows: readonly RawRow[], { shuffle, limit }: DataSpec, seed: num
 }
 
 function firstProblem({ number, values }: RawRow, needed: readonly Column[]): RowProblem | null {
-  for (const { source } of needed) {
-    const value = Object.hasOwn(values, source) ? values[source] : null
-    if (value === null) return { number, column: source, cause: 'null' }
-    if (typeof value === 'object') return { number, column: source, cause: 'structure' }
-    if (typeof value === 'string' && value.trim() === '') return { number, column: source, cause: 'blank' }
+  for (const { sources, title } of needed) {
+    const causes = sources.map((source) => causeOf(values, source))
+    if (!causes.every((c) => c !== null)) continue
+    // what stands there but is of no use says more than what is missing
+    return { number, column: title, cause: causes.find((c) => c !== 'null') ?? 'null' }
   }
   return null
 }
 
+/** The row with a text in place of every null; the same object where there is none. */
+function withNulls(row: RawRow, needed: readonly Column[], text: string): RawRow {
+  const nulls = needed.filter(({ sources }) => causeOf(row.values, sources[0]) === 'null')
+  if (nulls.length === 0) return row
+  return { ...row, values: { ...row.values, ...Object.fromEntries(nulls.map(({ sources }) => [sources[0], text])) } }
+}
+
+/** Why a cell holds no text; null where it does. */
+function causeOf(values: RawRow['values'], source: string): RowProblem['cause'] | null {
+  const value = Object.hasOwn(values, source) ? values[source] : null
+  if (value === null) return 'null'
+  if (typeof value === 'object') return 'structure'
+  return typeof value === 'string' && value.trim() === '' ? 'blank' : null
+}
+
 function textOf({ values }: RawRow, columns: readonly Column[]): Record<string, string> {
   const text: Record<string, string> = {}
-  for (const { name, source } of columns) {
+  for (const { name, sources } of columns) {
+    const source = sources.find((s) => causeOf(values, s) === null) ?? sources[0]
     const value = Object.hasOwn(values, source) ? values[source] : null
     if (typeof value === 'string') text[name] = value
     else if (value !== null && typeof value !== 'object') text[name] = String(value)
@@ -162,12 +205,17 @@ function describeProblems(problems: readonly RowProblem[]): string {
   return `none of its ${problems.length} rows can be used (row ${first.number}: ${first.column} is ${causes[first.cause]})`
 }
 
-function missingColumns(file: string, missing: readonly ColumnWish[], columns: readonly string[]): UserError {
+function missingColumns(
+  file: string,
+  missing: readonly ColumnWish[],
+  columns: readonly string[],
+  hint: string | undefined,
+): UserError {
   const names = missing.map((wish) => alternatives(wish).join(' or '))
   return new UserError({
     what: `The data lacks ${names.length === 1 ? 'a column' : 'columns'} that this job needs.`,
     why: `${file} has no ${names.join(', no ')}; its columns are ${columns.join(', ') || 'none'}.`,
-    next: 'Choose other data, or rename the columns.',
+    next: `Choose other data, or rename the columns.${hint === undefined ? '' : ` ${hint}`}`,
   })
 }
 

@@ -157,8 +157,14 @@ export function promptVariants(pack: PromptPack, role: string): string[] {
 /** System and user message of an agent. UserError: the pack has no such role, variant or fitting text. */
 export function buildPrompt(pack: PromptPack, request: PromptRequest): Prompt {
   const { role, variant } = request
-  if (!promptVariants(pack, role).includes(variant))
-    throw refuse(pack, `prompts.${role}`, `there is no text for the situation "${variant}"`)
+  if (!promptVariants(pack, role).includes(variant)) {
+    const known = Object.entries(pack.prompts).map(([name, texts]) => `${name} (${Object.keys(texts).join(', ')})`)
+    throw refuse(
+      pack,
+      `prompts.${role}`,
+      `the role "${role}" has no text for the situation "${variant}"; there are prompts for ${known.join(', ')}`,
+    )
+  }
   const round = request.mode === 'reference' && request.round !== undefined ? 2 : request.round
   const values: Context['values'] = {
     ...valuesOf(request.question),

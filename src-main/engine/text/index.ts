@@ -2,11 +2,11 @@
 export type { ChatMessage, ChatOptions, ChatTemplate, ChatText } from './chat-template'
 export type { CheckpointGeneration } from './model-files'
 export type { SpecialToken, TextTokenizer } from './tokenizer'
-export { loadModelText, type ModelText } from './model-text'
+export { loadModelText, requireChat, type ModelText } from './model-text'
 export { createStreamDecoder, type StreamDecoder } from './stream-decoder'
 export type { PromptPart } from './slots'
 export { renderStage, type Pieces, type Prompt, type Stage, type StageOptions } from './stage'
-export { renderInnerRow, type InnerRow, type InnerRowOptions } from './inner-row'
+export { renderInnerRow, renderTextRow, type InnerRow, type InnerRowOptions } from './inner-row'
 export {
   builtInPack,
   loadPromptPack,

@@ -49,6 +49,16 @@ async function chatRow(model: ModelText, prompt: Prompt, target: string, options
   return { ids: stage.full!.ids[0], promptLength: stage.beforeTarget, warnings: stage.warnings }
 }
 
+/** A text by itself, all of which teaches: the tokenizer's own special tokens around it, its end lost at `maxLength`. */
+export async function renderTextRow(
+  { tokenizer }: Pick<ModelText, 'tokenizer'>,
+  text: string,
+  maxLength: number,
+): Promise<InnerRow> {
+  const ids = (await tokenizer.encode(text, { special: true })).slice(0, maxLength)
+  return { ids, promptLength: 0, latentEnd: ids.length, warnings: [] }
+}
+
 function indexOfRun(ids: readonly number[], run: readonly number[], from: number): number {
   for (let i = from; i + run.length <= ids.length; i++) if (run.every((id, k) => ids[i + k] === id)) return i
   return -1

@@ -9,6 +9,7 @@ import { createHash } from 'node:crypto'
 import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { UserError } from '../errors'
+import { readableFileSize } from '../formats/disk-errors'
 import { mode } from '../job-spec'
 import builtIn from './built-in-pack.json'
 
@@ -146,21 +147,23 @@ export function parsePromptPack(value: unknown, source: string): PromptPack {
   return checked.data
 }
 
-/** Reads a pack file. UserError: not there, no JSON, or a field that is wrong. */
+/** Reads a pack file. UserError: not there, not to be read, no JSON, or a field that is wrong. */
 export async function loadPromptPack(file: string): Promise<PromptPack> {
+  await readableFileSize(file, 'prompt pack')
+  let value: unknown
   try {
-    return parsePromptPack(JSON.parse(await readFile(file, 'utf8')), file)
+    value = JSON.parse((await readFile(file, 'utf8')).replace(/^\uFEFF/, ''))
   } catch (error) {
-    if (error instanceof UserError) throw error
     throw new UserError(
       {
         what: 'The prompt pack cannot be read.',
-        why: `${file}: ${(error as Error).message}.`,
-        next: 'Choose a prompt pack file (JSON), or use the built-in pack.',
+        why: `${file} is not JSON (${(error as Error).message}).`,
+        next: 'Correct the file, or use the built-in pack.',
       },
       { cause: error },
     )
   }
+  return parsePromptPack(value, file)
 }
 
 /** JSON with the keys of every object in order: the same text for the same pack. */

@@ -120,6 +120,48 @@ describe('rows that cannot be used', () => {
   })
 })
 
+describe('alternatives per row', () => {
+  const wish = { anyOf: ['answer', 'summary', 'result'] } as const
+
+  it('give each row the first that holds a text, under the first name', async () => {
+    const path = file(
+      'any.jsonl',
+      '{"answer":"a","summary":"s"}\n{"answer":" ","summary":"s"}\n{"answer":null,"summary":"t"}\n{"summary":5}\n',
+    )
+    const { rows, report } = await readRows({ file: path, shuffle: false, limit: 0 }, { required: [wish] })
+    expect(rows.map((r) => r.text.answer)).toEqual(['a', 's', 't', '5'])
+    expect(report.usable).toBe(4)
+  })
+
+  it('name all that were looked for where a row has none of them, and where no row has one', async () => {
+    const path = file('none.jsonl', '{"answer":"a"}\n{"answer":null,"summary":" "}\n{"other":1}\n{"summary":["s"]}\n')
+    const { report } = await readRows({ file: path, shuffle: false, limit: 0 }, { required: [wish] })
+    expect(describeLeftOut(report)).toBe(
+      '3 of 4 rows are left out: 2 (answer or summary or result: blank), ' +
+        '3 (answer or summary or result: null or missing), 4 (answer or summary or result: no text).',
+    )
+    expect(await refusal(file('q.jsonl', '{"q":"a"}'), { required: [wish], hint: 'Try the form "text".' })).toMatch(
+      /has no answer or summary or result; its columns are q\. .* Try the form "text"\./,
+    )
+  })
+})
+
+describe('a text in place of null', () => {
+  it('is put into columns that the data has, and counted', async () => {
+    const path = file('null.jsonl', '{"q":"a","p":null}\n{"q":"b","p":"x"}\n{"p":"y"}\n{"q":" ","p":"z"}\n')
+    const { rows, report, filled } = await readRows(
+      { file: path, shuffle: false, limit: 0 },
+      { required: ['q', 'p'], nullAs: 'None' },
+    )
+    expect(rows.map((r) => [r.text.q, r.text.p, r.values.p])).toEqual([
+      ['a', 'None', 'None'],
+      ['b', 'x', 'x'],
+      ['None', 'y', 'y'],
+    ])
+    expect([filled, report.blank, report.null]).toEqual([2, 1, 0])
+  })
+})
+
 describe('refused, naming the cause', () => {
   it.each([
     ['broken.jsonl', '{"q":"a"}\n{"q":"b"\n{"q":"c"}\n', /line 2 is not JSON/],

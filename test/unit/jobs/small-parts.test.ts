@@ -98,6 +98,6 @@ describe('a spec file', () => {
   })
 
   it('that is not there is refused', async () => {
-    await expect(readSpecFile(path.join(folder, 'none.json'))).rejects.toThrow(UserError)
+    await expect(readSpecFile(path.join(folder, 'none.json'))).rejects.toThrow(/job spec .*none\.json does not exist/)
   })
 })

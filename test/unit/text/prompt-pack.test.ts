@@ -30,10 +30,12 @@ function shape(request: Partial<PromptRequest>, pack = builtInPack): string {
     .join(' ')
 }
 
-// The structure of the published prompts, line by line (spec/inference.md 4.2 and 4.3).
+// The structure of the published prompts, line by line (spec/inference.md 4.2 to 4.6). `_` at an end: a line feed there.
 describe('the built-in pack has the published structure', () => {
   const code = { task: 'code', codeType: 'function', functionName: 'f' } as const
-  const planner = { role: 'planner', variant: 'feedback', round: 2 }
+  const choice = { task: 'choice', question: CHOICE } as const
+  const feedback = { variant: 'feedback', round: 2 }
+  const planner = { role: 'planner', ...feedback }
   it.each<[string, Partial<PromptRequest>, string]>([
     ['planner', {}, 't t Question: Q t STEPS'],
     ['planner, feedback', planner, 't t Question: Q t <feedback> t t t STEPS'],
@@ -58,9 +60,53 @@ describe('the built-in pack has the published structure', () => {
       { role: 'solver', questionFirst: true, ...code },
       't t _ --- t Q t t <refinedPlan> t',
     ],
+    ['math expert', { role: 'math-expert' }, 't t Question: Q _'],
+    ['code expert, code', { role: 'code-expert', ...code }, 't t t Q _'],
+    ['science expert, choice', { role: 'science-expert', ...choice }, 't t Question: Q _ t _'],
+    ['science expert, feedback', { role: 'science-expert', ...feedback }, 't t <feedback> t t Question: Q _'],
+    ['summarizer', { role: 'summarizer' }, 't t <math> t <code> t <science> --- t t t Question: Q t'],
+    ['summarizer, code', { role: 'summarizer', ...code }, 't t <math> t <code> t <science> --- t t t t Q t'],
+    [
+      'summarizer, choice',
+      { role: 'summarizer', ...choice },
+      't t <math> t <code> t <science> --- t t t Question: Q _ t t',
+    ],
+    ['expert', { role: 'expert' }, 't t Question: Q t t t STEPS'],
+    ['expert, feedback', { role: 'expert', ...feedback }, 't t <feedback> t t Question: Q t t t STEPS'],
+    ['expert, code', { role: 'expert', ...code }, 't t t Q t t t STEPS'],
+    ['learner', { role: 'learner' }, 't t <expertPlan> t --- t Question: Q t'],
+    ['learner, code', { role: 'learner', ...code }, 't t <expertPlan> t --- t t Q t'],
+    ['learner, choice', { role: 'learner', ...choice }, 't t <expertPlan> t --- t Question: Q _ t t'],
+    ['reflector', { role: 'reflector' }, 't t t Question: Q _'],
+    ['reflector, feedback', { role: 'reflector', ...feedback }, 't t <feedback> t t t Question: Q _'],
+    ['tool-caller', { role: 'tool-caller' }, 't t <reflection> t t --- t Question: Q t'],
+    ['tool-caller, code', { role: 'tool-caller', ...code }, 't t <reflection> t t --- t t Q t'],
   ])('%s', (_, request, wanted) => expect(shape(request)).toBe(wanted))
 
-  it('choice takes the math prompts', () => {
+  it('gives both agents of a deliberation the notes on their tools, in one paragraph', () => {
+    const system = (role: string) => buildPrompt(builtInPack, { ...base, role }).system
+    const notes = system('reflector')
+    expect(system('tool-caller')).toBe(notes)
+    expect(notes).toMatch(/<search> [^<>]+ <\/search> <result> [^<>]+ <\/result>/)
+    expect(notes).toMatch(/<python> [^<>]+ <\/python> <result> [^<>]+ <\/result>/)
+    expect(notes).toMatch(/\\boxed\{\}/)
+    expect(notes).not.toContain('\n')
+    for (const role of ['planner', 'solver', 'summarizer', 'learner']) expect(system(role)).not.toContain('<search>')
+  })
+
+  it('asks for an option once, and without trailing space', () => {
+    const words = (question: string) =>
+      buildPrompt(builtInPack, { ...base, role: 'learner', task: 'choice', question, slots: { expertPlan: 'p' } })
+        .user.map((p) => (p.kind === 'text' ? p.text : ''))
+        .join('')
+    expect(words(`${CHOICE} \n`)).toContain(`\nQuestion:\n${CHOICE}\n\nChoose the correct option`)
+    // the sentence that is added is one that is known again
+    const asked = `${CHOICE}\n\nChoose the correct option: A, B, C or D.`
+    expect(words(asked).match(/choose the correct option/gi)).toHaveLength(1)
+    expect(words(asked)).toContain(`\nQuestion:\n${asked}\n`)
+  })
+
+  it('choice takes the math prompts in sequential systems', () => {
     for (const role of ['planner', 'critic', 'solver'])
       expect(buildPrompt(builtInPack, { ...base, role, task: 'choice' })).toEqual(
         buildPrompt(builtInPack, { ...base, role }),
@@ -93,6 +139,12 @@ describe('wording', () => {
     expect(last({ question: CHOICE, choiceMode: 3 })).toMatch(/^Final Choice: .*\\boxed\{\}\.$/)
     // The example holds a backslash and an n, not a line end.
     expect(last({ task: 'code' })).toMatch(/```python\\n.*\\n```/)
+    for (const role of ['summarizer', 'learner', 'tool-caller']) {
+      expect(last({ role })).toMatch(/\\boxed\{1\}/)
+      expect(last({ role, question: CHOICE })).toMatch(/\\boxed\{A\}/)
+      expect(last({ role, task: 'choice' })).toMatch(/\\boxed\{A\}/)
+      expect(last({ role, task: 'code', question: CHOICE })).toMatch(/```python\\n.*\\n```/)
+    }
   })
 
   it('names the function, asks for a required one, or for a whole program', () => {
@@ -219,12 +271,17 @@ describe('another pack', () => {
     expect(promptPackHash(await loadPromptPack(file))).toBe(promptPackHash(pack))
     expect(promptPackHash(parsePromptPack({ ...demo, system: ['x'] }, 'x'))).not.toBe(promptPackHash(pack))
     await writeFile(file, '{"format": ')
-    await expect(loadPromptPack(file)).rejects.toThrow(UserError)
-    await expect(loadPromptPack(join(folder, 'none.json'))).rejects.toThrow(UserError)
+    await expect(loadPromptPack(file)).rejects.toThrow(/pack\.json is not JSON/)
+    await expect(loadPromptPack(join(folder, 'none.json'))).rejects.toThrow(
+      /^The prompt pack .*none\.json does not exist/,
+    )
+    await expect(loadPromptPack(folder)).rejects.toThrow(/is a folder/)
   })
 
   it('says which situation it lacks', () => {
-    expect(() => buildPrompt(pack, { ...base, role: 'reflector' })).toThrow(/prompts\.reflector.*"first"/)
+    expect(() => buildPrompt(pack, { ...base, role: 'reflector' })).toThrow(
+      /prompts\.reflector: the role "reflector".*"first"; there are prompts for planner \(first, feedback\), critic \(first\)/,
+    )
     expect(() => buildPrompt(pack, { ...base, role: 'solver', variant: 'feedback' })).toThrow(
       /prompts\.solver.*"feedback"/,
     )
