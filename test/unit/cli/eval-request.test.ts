@@ -125,6 +125,25 @@ describe('engine eval', () => {
     expect(readdirSync(model)).toEqual(before)
   })
 
+  it('refuses to put the result into a folder that is not there, and makes none', async () => {
+    await expect(
+      evalCommand([
+        '--model',
+        model,
+        '--in',
+        file('ids.safetensors'),
+        '--out',
+        file('typo/result.safetensors'),
+        '--want',
+        'hidden',
+      ]),
+    ).rejects.toMatchObject({
+      why: `The folder ${file('typo')} does not exist.`,
+      next: expect.stringMatching(/[Mm]ake/),
+    })
+    expect(readdirSync(folder)).not.toContain('typo')
+  })
+
   it('refuses to put the result into the model folder, by any path to it', async () => {
     const copy = file('copy')
     cpSync(model, copy, { recursive: true })
