@@ -69,10 +69,6 @@ export class BatchOrder {
     return order
   }
 
-  get batchesPerEpoch(): number {
-    return Math.floor(this.options.rows / this.options.batchSize)
-  }
-
   next(): Batch {
     const { rows, batchSize, generator } = this.options
     if (this.order.length === 0) this.order = epochOrder(generator, rows)

@@ -148,8 +148,6 @@ export interface InnerLinkOptions {
   readonly width: number
   /** For folders with a link per task. */
   readonly task?: string
-  /** The type of a file that neither names it nor shows it by its parameters. */
-  readonly fallbackType?: InnerLinkType
 }
 
 /** Loads an inner link from one of our folders, a reference folder, a .safetensors or a .pt file. */
@@ -178,13 +176,13 @@ export async function loadInnerLink(path: string, options: InnerLinkOptions): Pr
 async function innerFromFile(
   file: string,
   typeName: string | null,
-  { width, fallbackType }: InnerLinkOptions,
+  { width }: InnerLinkOptions,
 ): Promise<Omit<InnerLinkFile, 'manifest'>> {
   const source = { file, what: 'an inner link' }
   const { tensors, declared } = await readLinkTensors(file)
   if (declared?.some((d) => d.key !== innerKey)) throw wrongKind(file, 'outer links', 'an inner link')
   checkNumbers(tensors, source)
-  const type = innerType(tensors, declared?.[0].type ?? typeName, fallbackType, source)
+  const type = innerType(tensors, declared?.[0].type ?? typeName, source)
   checkWidth(tensors, { inWidth: width, outWidth: width }, source)
   return {
     type,
@@ -197,13 +195,11 @@ async function innerFromFile(
 function innerType(
   tensors: ReadonlyMap<string, HostTensor>,
   named: string | null,
-  fallback: InnerLinkType | undefined,
   source: TensorSource,
 ): InnerLinkType {
   if (named !== null) return innerLinkType(named)
   const possible = innerTypesByNames(tensors.keys())
   if (possible.length === 1) return possible[0]
-  if (fallback && possible.includes(fallback)) return fallback
   if (possible.length > 1)
     throw new UserError({
       what: 'The type of the inner link is not known.',

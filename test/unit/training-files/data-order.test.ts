@@ -22,7 +22,6 @@ describe('BatchOrder', () => {
       false,
       true,
     ])
-    expect(order.batchesPerEpoch).toBe(5)
   })
 
   it.each([0, 1, 4, 5, 6, 13])('continues exactly after %i batches', (done) => {

@@ -198,14 +198,13 @@ describe('refused', () => {
     expect(await load('integers.pt')).toMatch(/proj1\.weight has the type I32/)
   })
 
-  it('a type that cannot be told, unless a fallback or adapter_config.json tells it', async () => {
+  it('a type that cannot be told, unless adapter_config.json tells it', async () => {
     const folder = fresh()
     const file = join(folder, 'adapter.pt')
     await writeTorchTensors(file, recordTensors({ ...inner('res_adapter'), kind: 'inner' }))
     expect(await refusal(loadInnerLink(file, { width: 5 }))).toMatch(/parameters of adapter and of res_adapter/)
-    expect((await loadInnerLink(file, { width: 5, fallbackType: 'adapter' })).type).toBe('adapter')
     writeFileSync(join(folder, 'adapter_config.json'), '{"adapter_type": "2layer_res"}')
-    expect((await loadInnerLink(file, { width: 5, fallbackType: 'adapter' })).type).toBe('res_adapter')
+    expect((await loadInnerLink(file, { width: 5 })).type).toBe('res_adapter')
     writeFileSync(join(folder, 'adapter_config.json'), '{"adapter_type": "ln_res_adapter"}')
     expect(await refusal(loadInnerLink(file, { width: 5 }))).toMatch(
       /for the type ln_res_adapter it lacks pre_ln\.weight/,
