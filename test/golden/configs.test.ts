@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import type { DecoderConfig, RopeParameters } from '../../src-main/engine/models/config'
+import { ropeOf, type DecoderConfig, type RopeParameters } from '../../src-main/engine/models/config'
 import { families, resolveConfig } from '../../src-main/engine/models/families'
 
 type Raw = Record<string, unknown>
@@ -79,7 +79,43 @@ describe('config.json as published', () => {
     expect(new Set(ours.map(([, c]) => c.given.model_type))).toEqual(new Set(Object.keys(families)))
   })
 
+  it('reads Gemma of one layer kind list or pattern, ropes by kind or by field, alike', () => {
+    const shape = { model_type: 'gemma3_text', num_hidden_layers: 7, sliding_window: 512 }
+    const types = Array.from({ length: 7 }, (_, i) => (i % 3 === 2 ? 'full_attention' : 'sliding_attention'))
+    const old = resolveConfig({
+      ...shape,
+      sliding_window_pattern: 3,
+      rope_theta: 5e5,
+      rope_local_base_freq: 2e4,
+      rope_scaling: { rope_type: 'linear', factor: 4 },
+    })
+    expect(old.windows).toEqual([512, 512, 0, 512, 512, 0, 512])
+    expect([ropeOf(old, 1), ropeOf(old, 2)]).toEqual([
+      { type: 'default', theta: 2e4 },
+      { type: 'linear', theta: 5e5, factor: 4 },
+    ])
+    const parts = {
+      full_attention: { rope_type: 'linear', rope_theta: 5e5, factor: 4 },
+      sliding_attention: { rope_type: 'default', rope_theta: 2e4 },
+    }
+    expect(resolveConfig({ ...shape, layer_types: types, rope_parameters: parts })).toEqual(old)
+    expect(resolveConfig({ ...shape, _sliding_window_pattern: 3, rope_parameters: parts })).toEqual(old)
+    const wrapped = { model_type: 'gemma3', text_config: { ...shape, layer_types: types, rope_parameters: parts } }
+    expect(resolveConfig(wrapped)).toEqual({ ...old, family: 'gemma3' })
+    expect(resolveConfig({ ...wrapped, tie_word_embeddings: false }).tiedEmbeddings).toBe(false)
+    const { rope: whole, localRope } = resolveConfig({ ...shape, rope_parameters: { full_attention: { rope_type: 'default' } } })
+    expect([whole, localRope]).toEqual([{ type: 'default', theta: 1e6 }, { type: 'default', theta: 1e4 }])
+  })
+
   it.each([
+    [{ model_type: 'gemma3_text', final_logit_softcapping: 30 }, /"final_logit_softcapping" is not supported.*30/],
+    [{ model_type: 'gemma3_text', use_bidirectional_attention: true }, /"use_bidirectional_attention"/],
+    [{ model_type: 'gemma3_text', hidden_activation: 'gelu' }, /activation "gelu"/],
+    [{ model_type: 'gemma3_text', query_pre_attn_scalar: 0 }, /"query_pre_attn_scalar" is 0/],
+    [{ model_type: 'gemma3_text', num_hidden_layers: 2, layer_types: ['full_attention'] }, /"layer_types".*list of 2/],
+    [{ model_type: 'gemma3_text', num_hidden_layers: 1, layer_types: ['chunked_attention'] }, /"layer_types"/],
+    [{ model_type: 'gemma3_text', rope_parameters: { rope_type: 'linear', factor: 8 } }, /"rope_parameters".*full_attention/],
+    [{ model_type: 'gemma3', text_config: [] }, /"text_config"/],
     [{ model_type: 'gpt_neox' }, /gpt_neox.*Supported types are llama, mistral, qwen2, qwen3, gemma3, gemma3_text/],
     [{}, /names no model type.*Supported types/],
     [{ model_type: 'llama', rope_scaling: { rope_type: 'yarn', factor: 4 } }, /rope type "yarn".*default, linear, llama3/],

@@ -3,10 +3,15 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readSafetensors } from '../../src-main/engine/formats/safetensors'
+import { decoderBlocks, embedTokens } from '../../src-main/engine/models/decoder'
 import { families } from '../../src-main/engine/models/families'
+import { FileWeights, openTextWeights } from '../../src-main/engine/models/weights'
+import { Graph } from '../../src-main/engine/onnx/graph'
+import { EngineSession } from '../../src-main/engine/onnx/session'
 import { openAgent, type OnnxAgent } from '../../src-main/engine/agents/onnx-agent'
 import type { InnerLinkState, Row } from '../../src-main/engine/agents/agent'
 import { tokensOf, relativeError } from './numbers'
+import { plainPass } from './plain-pass'
 
 const root = join(import.meta.dirname, 'models')
 const cases = readdirSync(root).filter((name) => {
@@ -53,6 +58,28 @@ describe.each(cases)('%s', (name) => {
     const states = await agent.states(rows, ids.map(all))
     expect(relativeError(states, want.hidden)).toBeLessThan(1e-4)
     expect(relativeError(await agent.logits(rows, ids.map(all)), want.logits)).toBeLessThan(1e-4)
+  })
+
+  it('hands the same states from block to block', async () => {
+    const { config } = agent
+    const g = new Graph('layers')
+    const weights = new FileWeights(g, await openTextWeights(join(root, name)), 'float32')
+    const x = embedTokens(g, config, weights, g.input('ids', 'int64', [ids[0].length]))
+    const pass = plainPass(g, config, ids[0].length)
+    g.output(x, 'before 0')
+    for (const n of range(1, config.layers)) g.output(decoderBlocks(pass, { ...config, layers: n }, weights, x), `before ${n}`)
+    const session = await EngineSession.open(g, { threads: 1 })
+    try {
+      const results = await session.run({ ids: { data: BigInt64Array.from(ids[0].map(BigInt)), shape: [ids[0].length] } })
+      const size = ids[0].length * h()
+      expect(want.layer_states.length).toBe(config.layers * size)
+      for (const n of range(0, config.layers)) {
+        const expected = want.layer_states.slice(n * size, (n + 1) * size)
+        expect(relativeError(results[`before ${n}`].data as Float32Array, expected), `block ${n}`).toBeLessThan(1e-4)
+      }
+    } finally {
+      await session.dispose()
+    }
   })
 
   it('gives the same states after cached text, in a batch of rows of different lengths', async () => {

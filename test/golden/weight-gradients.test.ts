@@ -4,16 +4,16 @@ import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readFloat32, readSafetensors } from '../../src-main/engine/formats/safetensors'
 import type { DecoderConfig } from '../../src-main/engine/models/config'
-import { decoderBlocks, embedTokens, finalNorm, headLayout, headMatrix, layerRope } from '../../src-main/engine/models/decoder'
+import { decoderBlocks, embedTokens, finalNorm, headMatrix } from '../../src-main/engine/models/decoder'
 import { families, readConfig } from '../../src-main/engine/models/families'
 import { InputWeights, openTextWeights, textTensorName } from '../../src-main/engine/models/weights'
-import { MASKED, maskedAttention } from '../../src-main/engine/nn/attention'
 import { crossEntropy } from '../../src-main/engine/nn/losses'
 import { gradients } from '../../src-main/engine/nn/rules'
-import { Graph, type Value } from '../../src-main/engine/onnx/graph'
+import { Graph } from '../../src-main/engine/onnx/graph'
 import * as op from '../../src-main/engine/onnx/ops'
 import { EngineSession, type ArrayInput } from '../../src-main/engine/onnx/session'
 import { relativeError, tokensOf } from './numbers'
+import { plainPass } from './plain-pass'
 
 const root = join(import.meta.dirname, 'models')
 const cases = readdirSync(root).filter((name) => {
@@ -29,28 +29,7 @@ function lossGraph(config: DecoderConfig, length: number, from: 'ids' | 'embeds'
     from === 'ids'
       ? embedTokens(g, config, weights, g.input('ids', 'int64', [length]))
       : g.input('embeds', 'float32', [length, config.hiddenSize])
-  const positions = op.unsqueeze(g, g.ints(Array.from({ length }, (_, i) => i)), [0])
-  const masks = new Map<number, Value>()
-  for (const window of new Set(config.windows)) {
-    const rows = Array.from({ length: length * length }, (_, i) => {
-      const [q, k] = [Math.floor(i / length), i % length]
-      return k <= q && (window === 0 || q - k < window) ? 0 : MASKED
-    })
-    masks.set(window, g.floats(rows, [1, 1, length, length]))
-  }
-  const layout = headLayout(config, 'float32')
-  const blocks = decoderBlocks(
-    {
-      g,
-      batch: 1,
-      time: length,
-      rope: layerRope(g, config, positions, length),
-      attend: (i, q, k, v) => maskedAttention(g, q, k, v, null, masks.get(config.windows[i])!, layout).output,
-    },
-    config,
-    weights,
-    x,
-  )
+  const blocks = decoderBlocks(plainPass(g, config, length), config, weights, x)
   const states = finalNorm(g, config, weights, op.gather(g, blocks, g.input('places', 'int64', ['C'])))
   const logits = op.gemm(g, states, headMatrix(config, weights), null, { transB: true })
   const losses = crossEntropy(g, logits, g.input('labels', 'int64', ['C']))

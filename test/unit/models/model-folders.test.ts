@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { openAgent } from '../../../src-main/engine/agents/onnx-agent'
 import { readSafetensors, writeSafetensors } from '../../../src-main/engine/formats/safetensors'
+import { openTextWeights } from '../../../src-main/engine/models/weights'
 import { relativeError } from '../../golden/numbers'
 
 const golden = join(import.meta.dirname, '../../golden/models')
@@ -57,6 +58,25 @@ describe('model folders', () => {
     rmSync(join(folder, 'model', shard))
     symlinkSync(join(folder, 'elsewhere', shard), join(folder, 'model', shard))
     expect(await hiddenError(join(folder, 'model'), 'qwen2-sharded')).toBeLessThan(1e-4)
+  })
+
+  it.each([
+    ['model.language_model.', 'lm_head.'],
+    ['language_model.model.', 'language_model.lm_head.'],
+  ])('may keep a text model beside a vision part as %s*', async (text, head) => {
+    const vision = { dtype: 'F32' as const, shape: [3], data: new Float32Array(3) }
+    const model = await changed('gemma3-text', (tensors) => {
+      for (const [n, t] of [...tensors]) {
+        tensors.delete(n)
+        tensors.set(n.replace(/^model\./, text).replace(/^lm_head\./, head), t)
+      }
+      // parts with layers and norms of their own
+      for (const n of ['vision_tower.norm.weight', 'model.visual.norm.weight', 'mtp.norm.weight']) tensors.set(n, vision)
+    })
+    expect(await hiddenError(model, 'gemma3-text')).toBeLessThan(1e-4)
+    const { parameters } = JSON.parse(readFileSync(join(golden, 'gemma3-text/expected.json'), 'utf8')) as { parameters: number }
+    const { tensors } = await openTextWeights(model)
+    expect([...tensors.values()].reduce((n, { shape }) => n + shape.reduce((a, b) => a * b, 1), 0)).toBe(parameters)
   })
 
   it('may be read-only, with spaces and other letters in the path, and stay untouched', async () => {
