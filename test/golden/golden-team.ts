@@ -1,12 +1,12 @@
 /** Teams of golden models with golden links. */
+import { readdirSync } from 'node:fs'
 import { openAgent } from '../../src-main/engine/agents/onnx-agent'
 import type { LinkSessions } from '../../src-main/engine/nn/link-graphs'
 import type { OuterLinkType } from '../../src-main/engine/nn/link-types'
-import { sequential } from '../../src-main/engine/styles/sequential'
-import type { StyleGraph } from '../../src-main/engine/styles/style'
+import { families } from '../../src-main/engine/models/families'
+import { styleByName } from '../../src-main/engine/styles/registry'
 import type { Team } from '../../src-main/engine/styles/team'
-import { mixtureGraph } from '../unit/training/toy-team'
-import { type GoldenTensors, goldenPath } from './golden-files'
+import { type GoldenTensors, goldenJson, goldenPath } from './golden-files'
 
 export interface GoldenSystem {
   style: string
@@ -16,10 +16,15 @@ export interface GoldenSystem {
   type?: OuterLinkType
 }
 
-/** Golden models of the families that the engine has. */
-export const supportedModels = ['llama', 'llama3-rope-bf16', 'mistral-window', 'qwen2-sharded', 'qwen3']
-
-const graphs: Record<string, StyleGraph> = { sequential, mixture: mixtureGraph }
+/** Golden systems (of a folder) whose models are all of families that the engine has. */
+export function goldenSystems(folder: string): string[] {
+  const supported = (model: string) =>
+    goldenJson<{ model_type: string }>(`models/${model}/config.json`).model_type in families
+  return readdirSync(goldenPath(folder))
+    .filter((f) => f.endsWith('.json'))
+    .filter((f) => goldenJson<GoldenSystem>(`${folder}/${f}`).agents.every(supported))
+    .map((f) => f.slice(0, -'.json'.length))
+}
 
 /** Inner links from `inner/<agent>/`, outer links from `<prefix><link>/`. The caller disposes the agents. */
 export async function openGoldenTeam(
@@ -28,7 +33,9 @@ export async function openGoldenTeam(
   prefix: string,
   sessions: LinkSessions,
 ): Promise<Team> {
-  const style = graphs[record.style]
+  const style = styleByName(record.style)
+  if (JSON.stringify(record.links) !== JSON.stringify(style.links.map((l) => [l.key, l.source, l.target])))
+    throw new Error(`the links of ${record.style} are other ones`)
   const members: Team['members'][number][] = []
   for (const [i, name] of record.agents.entries()) {
     const agent = await openAgent(goldenPath(`models/${name}`), { threads: 1 })

@@ -1,12 +1,11 @@
-/** Outer-link training against torch: whole little runs of the unrolled system, in every variant that these families allow. */
-import { readdirSync } from 'node:fs'
+/** Outer-link training against torch: whole little runs of the unrolled system, of every style and in every variant. */
 import { afterAll, describe, expect, it } from 'vitest'
 import { LinkSessions } from '../../src-main/engine/nn/link-graphs'
 import { AdamW, clipGradients, outerParameters } from '../../src-main/engine/training/optimiser'
 import { learningRateAt } from '../../src-main/engine/training/schedule'
 import { type TrainingSample, type TrainingText, unroll } from '../../src-main/engine/training/unrolled'
-import { GoldenTensors, difference, goldenJson, goldenPath, minus } from './golden-files'
-import { type GoldenSystem, openGoldenTeam, supportedModels } from './golden-team'
+import { GoldenTensors, difference, goldenJson, minus } from './golden-files'
+import { type GoldenSystem, goldenSystems, openGoldenTeam } from './golden-team'
 
 interface StageRecord {
   agent: number
@@ -36,10 +35,7 @@ interface OuterRecord extends GoldenSystem {
   }[]
 }
 
-const names = readdirSync(goldenPath('training/outer'))
-  .filter((f) => f.endsWith('.json'))
-  .map((f) => f.slice(0, -'.json'.length))
-  .filter((n) => goldenJson<OuterRecord>(`training/outer/${n}.json`).agents.every((a) => supportedModels.includes(a)))
+const names = goldenSystems('training/outer')
 
 const sessions = new LinkSessions({ threads: 1 })
 afterAll(() => sessions.dispose())

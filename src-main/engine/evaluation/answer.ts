@@ -4,9 +4,10 @@
  */
 import type { Agent, Row, SamplingOptions } from '../agents/agent'
 import type { Mode } from '../job-spec'
-import { type PromptSettings, agentStage, slotSources } from '../styles/row-prompts'
+import { type PromptSettings, agentStage, promptVariant, slotSources } from '../styles/row-prompts'
 import { PrefixPool, buildRow } from '../styles/stage-text'
 import type { Team } from '../styles/team'
+import { walk } from '../styles/walk'
 import {
   type GenerationChoice,
   type GenerationSettings,
@@ -175,14 +176,11 @@ class BatchRun {
   async talked(): Promise<Row[]> {
     const { style } = this.settings.prompts
     const said = new Map<number, string[]>()
-    for (let round = 0; ; round++) {
-      for (const agent of style.first) said.set(agent, await this.say(agent, round, said))
-      for (const { agent } of style.chain) {
-        if (agent === style.last && round === this.settings.rounds - 1)
-          return (await this.textRows(agent, round, said)).rows
-        said.set(agent, await this.say(agent, round, said))
-      }
+    for (const { agent, round, sends } of walk(style, this.settings.rounds)) {
+      if (!sends) return (await this.textRows(agent, round, said)).rows
+      said.set(agent, await this.say(agent, round, said))
     }
+    throw new Error('a walk ends with the answer')
   }
 
   private async textRows(
@@ -355,7 +353,7 @@ class BatchRun {
   /** The published program gives the planner of later rounds the plain prompt even for code (its defect D-1). */
   private facts(q: Question, agent: number, round: number) {
     const { style, mode } = this.settings.prompts
-    return mode === 'reference' && q.facts.task === 'code' && round > 0 && style.first.includes(agent)
+    return mode === 'reference' && q.facts.task === 'code' && promptVariant(style, agent, round) === 'feedback'
       ? { question: q.facts.question, task: 'math' as const }
       : q.facts
   }

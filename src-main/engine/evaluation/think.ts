@@ -5,7 +5,9 @@
 import type { Row } from '../agents/agent'
 import { concatRows, splitRows } from '../nn/rows'
 import { type Pieces, PrefixPool, type SlotFill, buildRow } from '../styles/stage-text'
+import { isFeedback } from '../styles/style'
 import { type Team, teamLink } from '../styles/team'
+import { walk } from '../styles/walk'
 
 /** The prompts of one question: `prompt(agent, round)`, round from 0. Stages of round 0 of first agents have no slot. */
 export interface QuestionPrompts {
@@ -56,25 +58,19 @@ export async function think(
   options: ThinkOptions,
   prefixes: PrefixPool,
 ): Promise<Row[]> {
-  const { style } = team
   const control = { between: options.checkpoint }
-  let feedback = new Map<number, Slot>()
-  for (let round = 0; ; round++) {
-    const thoughts = new Map<number, Thought>()
-    const isLastRound = round === options.rounds - 1
-    for (const agent of style.first) {
-      const slot = feedback.get(agent)
-      thoughts.set(agent, await rollOut(agent, round, slot ? [slot] : []))
+  const thoughts = new Map<string, Thought>()
+  for (const { agent, round, reads, sends } of walk(team.style, options.rounds)) {
+    const slots: Slot[] = []
+    for (const link of reads) {
+      const from = thoughts.get(`${link.source} ${isFeedback(link) ? round - 1 : round}`)
+      if (!from) throw new Error(`agent ${link.source} is read before it has thought`)
+      slots.push(await cross(from, link.key))
     }
-    for (const { agent, sources } of style.chain) {
-      const slots: Slot[] = []
-      for (const source of sources) slots.push(await cross(mustGet(thoughts, source), agent))
-      if (agent === style.last && isLastRound) return answerRows(agent, round, slots)
-      thoughts.set(agent, await rollOut(agent, round, slots))
-    }
-    feedback = new Map()
-    for (const agent of style.first) feedback.set(agent, await cross(mustGet(thoughts, style.last), agent))
+    if (!sends) return answerRows(agent, round, slots)
+    thoughts.set(`${agent} ${round}`, await rollOut(agent, round, slots))
   }
+  throw new Error('a walk ends with the answer')
 
   async function rows(agent: number, round: number, slots: readonly Slot[]): Promise<Row[]> {
     const pieces = questions.map((q) => q.prompt(agent, round))
@@ -120,13 +116,13 @@ export async function think(
     return { agent, image: concatRows(fed) }
   }
 
-  async function cross(from: Thought, to: number): Promise<Slot> {
-    const link = teamLink(team, from.agent, to)
+  async function cross(from: Thought, key: string): Promise<Slot> {
+    const link = teamLink(team, key)
     const values = await link.graph.forward(link.parameters, from.image)
     const parts = splitRows(
       values,
       questions.map(() => options.latentSteps),
-      team.members[to].agent.hiddenSize,
+      link.graph.outWidth,
     )
     return { link: link.key, from: from.agent, fills: parts.map((v) => ({ values: v, count: options.latentSteps })) }
   }
@@ -136,10 +132,4 @@ export async function think(
     report(agent, round, slots, null)
     return made
   }
-}
-
-function mustGet(map: ReadonlyMap<number, Thought>, agent: number): Thought {
-  const thought = map.get(agent)
-  if (!thought) throw new Error(`agent ${agent} is read before it has thought`)
-  return thought
 }

@@ -1,9 +1,12 @@
 /** The styles that the engine knows, and how a name or a list of roles is read. */
 import { UserError } from '../errors'
+import { deliberation } from './deliberation'
+import { distillation } from './distillation'
+import { mixture } from './mixture'
 import { sequential } from './sequential'
-import type { StyleDefinition } from './style'
+import type { StyleDefinition, StyleRole } from './style'
 
-export const styles: readonly StyleDefinition[] = [sequential]
+export const styles: readonly StyleDefinition[] = [sequential, mixture, distillation, deliberation]
 
 /** The style of that name; a UserError lists the known ones. */
 export function styleByName(name: string): StyleDefinition {
@@ -16,11 +19,10 @@ export function styleByName(name: string): StyleDefinition {
   })
 }
 
-/** Our name of a role; the reference's name for it is read as the same. */
+/** Our name of a role; the reference's names for it are read as the same. */
 export function canonicalRole(name: string): string {
-  for (const style of styles)
-    for (const r of style.roles) if (r.role === name || r.referenceName === name) return r.role
-  return name
+  const named = (r: StyleRole) => r.role === name || r.referenceName === name || r.releasedName === name
+  return styles.flatMap((s) => s.roles).find(named)?.role ?? name
 }
 
 /** Puts agents into the style's order; every role once, or a UserError names what is missing, doubled or unknown. */

@@ -1,4 +1,5 @@
 /** From a row of data to what an agent of a style reads in a round: the prompt, with slots or with text standing in them. */
+import { UserError } from '../errors'
 import type { Mode } from '../job-spec'
 import {
   buildPrompt,
@@ -10,7 +11,7 @@ import {
   renderStage,
   type Stage,
 } from '../text'
-import type { StyleDefinition } from './style'
+import { isFeedback, linksInto, type StyleDefinition, type StyleRole } from './style'
 
 /** What the prompts of a row need to know of it. */
 export interface RowFacts {
@@ -51,15 +52,23 @@ export function textOf(value: unknown): string {
       : ''
 }
 
-/** The variant of an agent's prompt in a round (from 0): first agents read feedback from round 1 on. */
+/** The variant of an agent's prompt in a round (from 0): an agent that feedback reaches reads it from round 1 on. */
 export function promptVariant(style: StyleDefinition, agent: number, round: number): 'first' | 'feedback' {
-  return round > 0 && style.first.includes(agent) ? 'feedback' : 'first'
+  return linksInto(style, agent, round).some(isFeedback) ? 'feedback' : 'first'
 }
 
 /** The agent that each of a prompt's slots is filled by, in order. */
 export function slotSources(style: StyleDefinition, agent: number, round: number): readonly number[] {
-  if (style.first.includes(agent)) return round === 0 ? [] : [style.last]
-  return style.chain.find((c) => c.agent === agent)?.sources ?? []
+  return linksInto(style, agent, round).map((l) => l.source)
+}
+
+/** A role's text in a row: the first of its columns that is not blank; '' where all are. */
+export function targetText({ targets }: Pick<StyleRole, 'targets'>, row: Readonly<Record<string, unknown>>): string {
+  for (const column of targets) {
+    const text = textOf(row[column])
+    if (text !== '') return text
+  }
+  return ''
 }
 
 /** System and user message of an agent in a round; `slotTexts`: text for its slots in order (absent: they stay slots). */
@@ -83,12 +92,19 @@ export function agentPrompt(
   const names = prompt.user.flatMap((p) => (p.kind === 'slot' ? [p.name] : []))
   const sources = slotSources(style, agent, round)
   if (names.length !== sources.length)
-    throw new Error(
-      `prompt ${request.role}/${request.variant} of pack ${pack.name} has ${names.length} slots, style ${style.name} fills ${sources.length}`,
-    )
+    throw new UserError({
+      what: `The prompt of the ${request.role} does not fit the style ${style.name}.`,
+      why:
+        `In the prompt pack "${pack.name}" prompts.${request.role}.${request.variant} has ${slotWord(names.length)} ` +
+        `(${names.join(', ') || 'none'}), but ${slotWord(sources.length)} are filled here ` +
+        `(from ${sources.map((s) => style.roles[s].role).join(', ') || 'nobody'}).`,
+      next: 'Give the prompt one slot for each agent that it reads, or use the built-in pack.',
+    })
   if (!slotTexts || names.length === 0) return prompt
   return buildPrompt(pack, { ...request, slots: Object.fromEntries(names.map((n, i) => [n, slotTexts[i]])) })
 }
+
+const slotWord = (n: number): string => `${n} ${n === 1 ? 'slot' : 'slots'}`
 
 /** The same as tokens of that agent's model; with a target for training. */
 export async function agentStage(

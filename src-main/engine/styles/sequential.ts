@@ -5,19 +5,14 @@ export const sequential: StyleDefinition = {
   name: 'sequential',
   agentCount: 3,
   roles: [
-    { role: 'planner', target: 'plan' },
-    { role: 'critic', referenceName: 'refiner', target: 'refined_plan' },
-    { role: 'solver', target: 'answer' },
+    { role: 'planner', targets: ['plan'] },
+    { role: 'critic', referenceName: 'refiner', targets: ['refined_plan'] },
+    { role: 'solver', targets: ['answer'] },
   ],
   links: [
     { key: 'outer_12', source: 0, target: 1 },
     { key: 'outer_23', source: 1, target: 2 },
     { key: 'outer_31', source: 2, target: 0 },
-  ],
-  first: [0],
-  chain: [
-    { agent: 1, sources: [0] },
-    { agent: 2, sources: [1] },
   ],
   last: 2,
 }

@@ -1,10 +1,10 @@
 /**
- * A collaboration style as data: which agents there are, which links join them, and who reads whom in a round. The
- * trainer and the runner walk this; neither has a loop of its own for any style.
+ * A collaboration style as data: which agents there are, which links join them, which of them writes the answer. The
+ * trainer and the runner walk this (walk.ts); neither has a loop of its own for any style.
  *
- * One round: every agent of `first` thinks (from round 1 on with the feedback of the last agent in its slot); then each
- * stage of `chain` in order, one slot per source; the agent `last` ends the round. In the last round it writes the
- * text, in the others its latents go back to every agent of `first`.
+ * In a round every agent thinks once, in the order of the agents. A link to a later agent is read in the same round, a
+ * link to an earlier one (or to the sender itself) is feedback: it is read in the next round. The round count being
+ * reached, the agent `last` writes the text.
  */
 export interface StyleLink {
   /** Name in files and settings, as `outer_12`. */
@@ -14,33 +14,40 @@ export interface StyleLink {
   readonly target: number
 }
 
-export interface StyleStage {
-  readonly agent: number
-  /** Agents whose latents fill this stage's slots, in the order of the slots. */
-  readonly sources: readonly number[]
-}
-
 /** The part of a style that numbers flow through. */
 export interface StyleGraph {
   readonly name: string
   readonly agentCount: number
-  /** In creation order: the order of random draws, of files and of parameters in the optimiser. */
+  /** In creation order: the order of random draws, of files and of parameters in the optimiser; of an agent's links also the order of its slots. */
   readonly links: readonly StyleLink[]
-  readonly first: readonly number[]
-  readonly chain: readonly StyleStage[]
+  /** Writes the text of the last round, and is supervised on its target. Agents after it think in earlier rounds only. */
   readonly last: number
 }
 
-/** A role: what its agent reads and which column it is supervised on. */
+/** A role: what its agent is called, and which text it is trained to write. */
 export interface StyleRole {
   readonly role: string
-  /** The name that the reference's layouts use, where it differs. */
+  /** The name that the reference's training uses, where it differs. */
   readonly referenceName?: string
-  /** Column of the training data that holds this role's text. */
-  readonly target: string
+  /** The name that the reference's released systems use, where it differs from both. */
+  readonly releasedName?: string
+  /** Columns that may hold this role's text; the first that is not blank in a row counts. */
+  readonly targets: readonly [string, ...string[]]
+  /** The order in which the reference's inner training looks for them, where it differs. */
+  readonly innerTargets?: readonly [string, ...string[]]
 }
 
 export interface StyleDefinition extends StyleGraph {
   /** Index = agent index. */
   readonly roles: readonly StyleRole[]
+}
+
+/** Sent in one round and read in the next. */
+export function isFeedback(link: StyleLink): boolean {
+  return link.source >= link.target
+}
+
+/** The links that fill the slots of an agent's prompt in a round (from 0), in the order of the slots. */
+export function linksInto(style: StyleGraph, agent: number, round: number): StyleLink[] {
+  return style.links.filter((l) => l.target === agent && (round > 0 || !isFeedback(l)))
 }

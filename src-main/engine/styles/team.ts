@@ -30,9 +30,9 @@ export interface Team {
   readonly links: readonly OuterLink[]
 }
 
-/** The team's link from one agent to another. */
-export function teamLink(team: Team, source: number, target: number): OuterLink {
-  const link = team.links.find((l) => l.source === source && l.target === target)
-  if (!link) throw new Error(`style ${team.style.name} has no link from agent ${source} to agent ${target}`)
+/** The team's link of that key. */
+export function teamLink(team: Team, key: string): OuterLink {
+  const link = team.links.find((l) => l.key === key)
+  if (!link) throw new Error(`the team of style ${team.style.name} has no link ${key}`)
   return link
 }

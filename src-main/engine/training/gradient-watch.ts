@@ -1,5 +1,6 @@
 /** Warns where a link learns nothing: no gradient at all, or a round whose share is lost in rounding. */
 import type { StyleGraph } from '../styles/style'
+import { linksUsed } from '../styles/walk'
 import type { LinkGradient } from './unrolled'
 
 /** A round's norm under this share of the last used round's is as good as none. */
@@ -23,12 +24,12 @@ export function gradientWatch(
   }
   return (gradients) => {
     const rounds = Math.max(0, ...[...gradients.values()].map((g) => g.squaredByRound.length))
-    for (const { key, target } of style.links) {
+    // what is sent and never read has no gradient by construction
+    const used = linksUsed(style, rounds)
+    for (const { key } of style.links) {
       const norms = (gradients.get(key)?.squaredByRound ?? []).map((s) => (s === null ? null : Math.sqrt(s)))
       const last = norms.reduce((found, n) => n ?? found, null)
-      // what would be sent back after the only round is never read
-      const readByNobody = rounds < 2 && style.first.includes(target)
-      note(key, !readByNobody && !last, () => `The link ${key} receives no gradient (${stepsInARow} steps in a row).`)
+      note(key, used.some((keys) => keys.has(key)) && !last, () => `The link ${key} receives no gradient (${stepsInARow} steps in a row).`)
       norms.forEach((n, r) => {
         if (n === null || !last) return
         note(`${key} ${r}`, n < least * last, () => {

@@ -10,7 +10,9 @@
 import { type Agent, type Row, type Segment, type VjpRequest, rowLength } from '../agents/agent'
 import { addInPlace, concatRows, scaleInPlace, splitRows, sumOfSquares } from '../nn/rows'
 import { type BuiltRow, type Pieces, PrefixPool, type SlotFill, buildRow, promptPositions } from '../styles/stage-text'
+import { isFeedback } from '../styles/style'
 import { type OuterLink, type Team, teamLink } from '../styles/team'
+import { type StyleStep, walk } from '../styles/walk'
 import type { StateStore } from './state-store'
 
 /** Which states of a stage cross the link (specification: improvements 1). */
@@ -145,7 +147,7 @@ interface Held {
   readonly counts: readonly number[]
   readonly states: Float32Array
   readonly image: Float32Array
-  /** null: a constant (round 0 of the first agents). */
+  /** null: a constant (no slot was read). */
   readonly pass: Pass | null
   /** Gradient to `image`, the sum over the links that carry it. */
   gradient: Float32Array | null
@@ -225,44 +227,35 @@ class Sweep {
   // ------------------------------------------------------------------ forward
 
   private async forward(): Promise<void> {
-    const { style } = this.team
-    let feedback = new Map<number, Crossing>()
-    for (let round = 0; round < this.options.rounds; round++) {
-      const held = new Map<number, Held>()
-      for (const agent of style.first) {
-        const slots = round === 0 ? [] : [mustGet(feedback, agent)]
-        held.set(agent, mustHold(await this.stage(agent, round, slots)))
+    const { rounds, earlierWeight } = this.options
+    const held = new Map<string, Held>()
+    for (const step of walk(this.team.style, rounds, { answersEveryRound: earlierWeight !== null })) {
+      const slots: Crossing[] = []
+      for (const link of step.reads) {
+        const sent = isFeedback(link) ? step.round - 1 : step.round
+        slots.push(await this.cross(mustGet(held, `${link.source} ${sent}`), link.key, sent))
       }
-      for (const { agent, sources } of style.chain) {
-        const slots: Crossing[] = []
-        for (const source of sources) slots.push(await this.cross(mustGet(held, source), agent, round))
-        const h = await this.stage(agent, round, slots)
-        if (h) held.set(agent, h)
-      }
-      if (round < this.options.rounds - 1) {
-        feedback = new Map()
-        for (const agent of style.first) feedback.set(agent, await this.cross(mustGet(held, style.last), agent, round))
-      }
+      const h = await this.stage(step, slots)
+      if (h) held.set(`${step.agent} ${step.round}`, h)
     }
   }
 
-  /** Reads the stage's text; null for the last agent's last round, which passes nothing on. */
-  private async stage(agent: number, round: number, slots: readonly Crossing[]): Promise<Held | null> {
+  /** Reads the stage's text; null for a stage that passes nothing on. */
+  private async stage({ agent, round, sends }: StyleStep, slots: readonly Crossing[]): Promise<Held | null> {
     const { rounds, earlierWeight } = this.options
-    const isLast = agent === this.team.style.last
-    const passesOn = !isLast || round < rounds - 1
-    const supervised = isLast && (round === rounds - 1 || earlierWeight !== null)
+    const supervised = agent === this.team.style.last && (round === rounds - 1 || earlierWeight !== null)
     const weight = (round === rounds - 1 ? 1 : (earlierWeight ?? 0) / (rounds - 1)) / this.options.divisor
     const mode = passedBy(this.team, agent, this.options)
     const readsTarget = mode === 'reference' || mode === 'shifted'
     const stage: Stage = { agent, round, slots, supervised: null, held: null }
     this.stages.push(stage)
-    if (supervised && !(passesOn && readsTarget))
+    // what no slot reaches has no gradient
+    const fixed = slots.length === 0
+    if (supervised && (fixed || !(sends && readsTarget)))
       stage.supervised = await this.pass(agent, round, slots, { passed: null, supervised, weight })
-    if (passesOn) {
-      const fixed = round === 0 && slots.length === 0
+    if (sends) {
       stage.held = fixed
-        ? await this.firstStage(agent, mode)
+        ? await this.fixedStage(agent, round, mode)
         : mode === 'self-fed'
           ? await this.selfFed(agent, round, slots)
           : await this.readAndHold(agent, round, slots, { passed: mode, supervised: supervised && readsTarget, weight })
@@ -393,10 +386,10 @@ class Sweep {
     return Math.min(this.options.latentSteps, this.options.cap)
   }
 
-  /** Round 0 of a first agent: no gradient and no trained weight, so its states are kept for good. */
-  private async firstStage(agent: number, mode: PassedStates): Promise<Held> {
+  /** A stage without slots, as the first agents' in round 0: no gradient and no trained weight, so its states are kept for good. */
+  private async fixedStage(agent: number, round: number, mode: PassedStates): Promise<Held> {
     const member = this.team.members[agent]
-    const texts = this.active.map((i) => textsOf(this.samples[i], 0)[agent])
+    const texts = this.active.map((i) => textsOf(this.samples[i], round)[agent])
     const settings = mode === 'self-fed' ? ['self-fed', this.latentSteps()] : [mode, this.options.cap]
     const keys = texts.map((t) => [
       settings,
@@ -419,8 +412,8 @@ class Sweep {
       )
       const made =
         mode === 'self-fed'
-          ? await part.selfFed(agent, 0, [])
-          : await part.readAndHold(agent, 0, [], { passed: mode, supervised: false, weight: 0 })
+          ? await part.selfFed(agent, round, [])
+          : await part.readAndHold(agent, round, [], { passed: mode, supervised: false, weight: 0 })
       this.positions += part.positions
       splitRows(made.states, made.counts, member.agent.hiddenSize).forEach((states, j) => {
         known[missing[j]] = states
@@ -448,11 +441,11 @@ class Sweep {
     }
   }
 
-  private async cross(from: Held, to: number, round: number): Promise<Crossing> {
-    const link = teamLink(this.team, from.agent, to)
+  private async cross(from: Held, key: string, round: number): Promise<Crossing> {
+    const link = teamLink(this.team, key)
     const values = await link.graph.forward(link.parameters, from.image)
     if (this.options.keepCrossings)
-      splitRows(values, from.counts, this.agentOf(to).hiddenSize).forEach((v, k) =>
+      splitRows(values, from.counts, link.graph.outWidth).forEach((v, k) =>
         this.crossings.set(`sample${this.active[k]}/round${round}/${link.key}`, v.slice()),
       )
     return { link, round, from, values, gradient: null }
@@ -626,13 +619,8 @@ function range(n: number): number[] {
   return Array.from({ length: n }, (_, i) => i)
 }
 
-function mustGet<V>(map: ReadonlyMap<number, V>, agent: number): V {
-  const value = map.get(agent)
-  if (value === undefined) throw new Error(`agent ${agent} is read before it has run`)
+function mustGet(held: ReadonlyMap<string, Held>, step: string): Held {
+  const value = held.get(step)
+  if (value === undefined) throw new Error(`agent and round ${step}: read before it has run`)
   return value
-}
-
-function mustHold(held: Held | null): Held {
-  if (!held) throw new Error('a first agent passes nothing on')
-  return held
 }

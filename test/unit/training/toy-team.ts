@@ -2,7 +2,7 @@
 import type { LinkSessions } from '../../../src-main/engine/nn/link-graphs'
 import { initInnerLink, initOuterLink } from '../../../src-main/engine/nn/link-init'
 import { TorchGenerator } from '../../../src-main/engine/nn/torch-generator'
-import type { StyleGraph } from '../../../src-main/engine/styles/style'
+import { linksInto, type StyleGraph } from '../../../src-main/engine/styles/style'
 import type { Team } from '../../../src-main/engine/styles/team'
 import type { TrainingSample, TrainingText } from '../../../src-main/engine/training/unrolled'
 import { ToyAgent, lcg } from './toy-agent'
@@ -59,33 +59,15 @@ export function toySamples(
     const prompt = Array.from({ length: slots + 1 }, () => ids(2, 5))
     return { prompt, context: prompt, target: ids(2, 7) }
   }
-  const slotsOf = (agent: number, round: number) =>
-    style.chain.find((c) => c.agent === agent)?.sources.length ?? (round === 0 ? 0 : 1)
   return Array.from({ length: count }, (_, id) => ({
     id,
     rounds: Array.from({ length: rounds }, (_, r) =>
-      Array.from({ length: style.agentCount }, (_, a) => text(slotsOf(a, r))),
+      Array.from({ length: style.agentCount }, (_, a) => text(linksInto(style, a, r).length)),
     ),
   }))
 }
 
-export const mixtureGraph: StyleGraph = {
-  name: 'mixture',
-  agentCount: 4,
-  links: [
-    { key: 'outer_1s', source: 0, target: 3 },
-    { key: 'outer_2s', source: 1, target: 3 },
-    { key: 'outer_3s', source: 2, target: 3 },
-    { key: 'outer_s1', source: 3, target: 0 },
-    { key: 'outer_s2', source: 3, target: 1 },
-    { key: 'outer_s3', source: 3, target: 2 },
-  ],
-  first: [0, 1, 2],
-  chain: [{ agent: 3, sources: [0, 1, 2] }],
-  last: 3,
-}
-
-/** Two agents in a ring. */
+/** Two agents in a ring, of which the first answers. */
 export const ringGraph: StyleGraph = {
   name: 'ring',
   agentCount: 2,
@@ -93,7 +75,31 @@ export const ringGraph: StyleGraph = {
     { key: 'outer_ab', source: 0, target: 1 },
     { key: 'outer_ba', source: 1, target: 0 },
   ],
-  first: [0],
-  chain: [{ agent: 1, sources: [0] }],
-  last: 1,
+  last: 0,
+}
+
+/** Five agents in a chain. */
+export const chainGraph: StyleGraph = {
+  name: 'chain',
+  agentCount: 5,
+  links: [
+    ...[0, 1, 2, 3].map((i) => ({ key: `outer_${i}${i + 1}`, source: i, target: i + 1 })),
+    { key: 'outer_40', source: 4, target: 0 },
+  ],
+  last: 4,
+}
+
+/** An agent that reads itself, one that reads two of the same round and one of the round before, and one that comments on the answer. */
+export const commentedGraph: StyleGraph = {
+  name: 'commented',
+  agentCount: 4,
+  links: [
+    { key: 'self', source: 0, target: 0 },
+    { key: 'to-second', source: 0, target: 1 },
+    { key: 'comment', source: 3, target: 2 },
+    { key: 'first', source: 0, target: 2 },
+    { key: 'second', source: 1, target: 2 },
+    { key: 'answer', source: 2, target: 3 },
+  ],
+  last: 2,
 }
