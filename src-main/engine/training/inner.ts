@@ -1,6 +1,6 @@
 /** The inner-link job: pairs of a frozen model's states and next embeddings, computed once per row, and a link trained on them. */
 import { join } from 'node:path'
-import { describeLeftOut, readRows, type DataRow } from '../data/rows'
+import { describeLeftOut } from '../data/rows'
 import { UserError } from '../errors'
 import type { JobContext } from '../job-context'
 import type { InnerJob } from '../job-spec'
@@ -8,19 +8,21 @@ import { describeModels, openPack, promptSettings, type Resources, restoreParame
 import { initInnerLink } from '../nn/link-init'
 import { TorchGenerator } from '../nn/torch-generator'
 import { styleOfRole } from '../styles/registry'
-import type { PromptSettings } from '../styles/row-prompts'
-import { type InnerRow, promptPackHash, renderInnerRow } from '../text'
+import { checkPrompts } from '../styles/check-prompts'
+import { promptVariant } from '../styles/row-prompts'
+import type { StyleDefinition } from '../styles/style'
+import { type ModelText, promptPackHash } from '../text'
 import { type EmptyStep, type StepReport, train, type TrainingEnd } from './loop'
 import type { TrainingState } from './checkpoints'
 import { BatchOrder } from './data-order'
 import { type PairRow, pairPositions, pairsOf } from './inner-pairs'
 import { innerStep } from './inner-step'
+import { type InnerData, type InnerText, readInnerData, tokenise } from './inner-texts'
 import { judgeRollouts } from './inner-validation'
 import { loadInnerLink } from './link-files'
 import { innerParameters } from './optimiser'
 import { hashOf, StateCollection } from './state-store'
 import { recordedOptions } from './recorded-options'
-import { roleColumns, rolePrompt, roleTexts } from './training-texts'
 import { appVersion } from '../version'
 
 export async function trainInner(
@@ -31,14 +33,23 @@ export async function trainInner(
 ): Promise<TrainingEnd> {
   const { style, agent } = styleOfRole(job.role)
   const pack = await openPack(job.promptPack)
-  const { rows, report } = await readRows(job.data, { required: roleColumns(style, agent), seed: job.seed })
-  const leftOut = describeLeftOut(report)
-  if (leftOut) ctx.warn(leftOut)
-  const heldOut = job.validation
-    ? await readRows(job.validation.data, { required: roleColumns(style, agent), seed: job.seed })
-    : null
-  const heldBack = heldOut && describeLeftOut(heldOut.report)
-  if (heldBack) ctx.warn(`Held-out data: ${heldBack}`)
+  // prompts are text here: no model has to be open yet
+  const prompts = promptSettings(
+    job,
+    style,
+    pack,
+    style.roles.map(() => null),
+  )
+  const data = await readInnerData(job, job.data, prompts, agent)
+  tellProblems(ctx, data, '')
+  const heldOut = job.validation ? await readInnerData(job, job.validation.data, prompts, agent) : null
+  if (heldOut) tellProblems(ctx, heldOut, 'Held-out data: ')
+  checkPrompts(prompts, {
+    agents: [agent],
+    rounds: job.prompts === 'all' ? 2 : 1,
+    tasks: new Set([...data.kinds, ...(heldOut?.kinds ?? [])]),
+  })
+  const { report } = data
   const model = await resources.model(job.model)
   const width = model.agent.hiddenSize
   const generator = new TorchGenerator(job.seed)
@@ -50,9 +61,8 @@ export async function trainInner(
   const type = startLink?.type ?? job.linkType
   const fresh = initInnerLink(type, width, generator)
   const parameters = startLink?.parameters ?? fresh
-  const texts = style.roles.map((_, i) => (i === agent ? model.text : null))
-  const prompts = promptSettings(job, style, pack, texts)
-  const items = await trainingItems(ctx, prompts, agent, rows, job)
+  const items = await trainingItems(ctx, model.text, data, job)
+  tellMissingFeedback(ctx, style, agent, data, job)
   const collection = join(job.cache ?? join(job.output, 'cache'), hashOf(['inner pairs', model.fingerprint]))
   const kept = new StateCollection(collection)
   const link = resources.links.link({ kind: 'inner', type, width })
@@ -87,7 +97,7 @@ export async function trainInner(
       return { loss: losses.reduce((a, b) => a + b, 0) / losses.length, gradients, positions }
     }
 
-    const judged = heldOut && job.validation ? await heldOutItems(prompts, agent, heldOut.rows, job) : []
+    const judged = heldOut && job.validation ? await heldOutItems(model.text, heldOut, job) : []
     return await train(
       ctx,
       {
@@ -112,7 +122,7 @@ export async function trainInner(
           feedback: null,
           rounds: null,
           metrics,
-          options: recordedOptions(job, ['prompts', 'cosineWeight', 'mseWeight']),
+          options: recordedOptions(job, ['form', 'textColumn', 'prompts', 'cosineWeight', 'mseWeight']),
           parentRun: job.startFrom ?? null,
           appVersion,
         }),
@@ -134,48 +144,38 @@ export async function trainInner(
   }
 }
 
-/** Every text task of the rows as tokens, row by row; `cut`: it was longer than the limit and lost its end. */
-async function* tokenised(
-  prompts: PromptSettings,
+function tellProblems(ctx: JobContext, { report, filled }: InnerData, where: string): void {
+  const leftOut = describeLeftOut(report)
+  if (leftOut) ctx.warn(where + leftOut)
+  if (filled > 0) ctx.warn(`${where}${filled} rows lack a text and are trained on "None" in its place, as published.`)
+}
+
+/** Feedback prompts were asked for, but no row has a text for them. */
+function tellMissingFeedback(
+  ctx: JobContext,
+  style: StyleDefinition,
   agent: number,
-  rows: readonly DataRow[],
+  data: InnerData,
   job: InnerJob,
-): AsyncGenerator<(InnerRow & { readonly cut: boolean })[]> {
-  const text = prompts.texts[agent]!
-  const { mode, enableThinking, maxLength } = job
-  for (const row of rows) {
-    const tasks = roleTexts(prompts.style, agent, row, job.task, job.prompts)
-    yield await Promise.all(
-      tasks.map(async (t) => {
-        // one token more tells a text that just fits from one that is cut
-        const options = { mode, enableThinking, maxLength: maxLength + 1 }
-        const row = await renderInnerRow(text, rolePrompt(prompts, agent, t), t.target, options)
-        return {
-          ...row,
-          ids: row.ids.slice(0, maxLength),
-          promptLength: Math.min(row.promptLength, maxLength),
-          latentEnd: Math.min(row.latentEnd, maxLength),
-          cut: row.ids.length > maxLength,
-        }
-      }),
-    )
-  }
+): void {
+  if (job.form !== 'role' || job.prompts === 'first' || promptVariant(style, agent, 1) === 'first') return
+  if (data.rows.some((row) => data.tasksOf(row).some((t) => t.kind === 'answer' && t.feedback))) return
+  ctx.warn(`No row has a text that could come back to the ${job.role}: its feedback prompt is not trained on.`)
+}
+
+/** Every text of the rows as tokens, row by row. */
+async function* tokenised(text: ModelText, data: InnerData, job: InnerJob): AsyncGenerator<InnerText[]> {
+  for (const row of data.rows) yield await Promise.all(data.tasksOf(row).map((t) => tokenise(text, t, job)))
 }
 
 /** The texts to train on. In reference mode texts without a pair stay (they count in batches), else they are left out. */
-async function trainingItems(
-  ctx: JobContext,
-  prompts: PromptSettings,
-  agent: number,
-  rows: readonly DataRow[],
-  job: InnerJob,
-): Promise<PairRow[]> {
-  const progress = ctx.progress('texts', 'Reading the texts', rows.length, 'rows')
+async function trainingItems(ctx: JobContext, text: ModelText, data: InnerData, job: InnerJob): Promise<PairRow[]> {
+  const progress = ctx.progress('texts', 'Reading the texts', data.rows.length, 'rows')
   const items: PairRow[] = []
   let cut = 0
   let without = 0
   let done = 0
-  for await (const texts of tokenised(prompts, agent, rows, job)) {
+  for await (const texts of tokenised(text, data, job)) {
     for (const text of texts) {
       text.warnings.forEach((w) => ctx.warn(w))
       if (text.cut) cut++
@@ -197,15 +197,13 @@ async function trainingItems(
   return items
 }
 
-/** Held-out texts that have something to read. */
-async function heldOutItems(
-  prompts: PromptSettings,
-  agent: number,
-  rows: readonly DataRow[],
-  job: InnerJob,
-): Promise<PairRow[]> {
+/** Held-out texts that have something to read; of a text without a prompt the first half is one. */
+async function heldOutItems(text: ModelText, data: InnerData, job: InnerJob): Promise<PairRow[]> {
   const items: PairRow[] = []
-  for await (const texts of tokenised(prompts, agent, rows, job))
-    items.push(...texts.filter((t) => pairPositions(t).length > 0))
+  for await (const texts of tokenised(text, data, job))
+    for (const row of texts) {
+      const item = job.form === 'text' ? { ...row, promptLength: Math.ceil(row.ids.length / 2) } : row
+      if (pairPositions(item).length > 0) items.push(item)
+    }
   return items
 }

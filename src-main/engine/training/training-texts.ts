@@ -1,5 +1,6 @@
 /** Rows of training data as texts and token ids: what each role reads and writes, for inner links, aligned starts and outer links. */
-import type { DataRow } from '../data/rows'
+import type { ColumnWish, DataRow } from '../data/rows'
+import type { Mode } from '../job-spec'
 import {
   type PromptSettings,
   agentPrompt,
@@ -7,23 +8,64 @@ import {
   factsOf,
   promptVariant,
   type RowFacts,
-  slotSources,
+  targetText,
   textOf,
 } from '../styles/row-prompts'
-import type { StyleDefinition } from '../styles/style'
+import { isFeedback, linksInto, type StyleDefinition } from '../styles/style'
 import type { PackTask, Prompt, Stage } from '../text'
 import type { TrainingSample, TrainingText } from './unrolled'
 
 type Values = Readonly<Record<string, unknown>>
 
-/** Columns that outer training of a style needs. */
-export function outerColumns(style: StyleDefinition): string[] {
-  return ['question', ...style.roles.map((r) => r.target)]
+/** Where a question stands. */
+export const questionColumn: ColumnWish = ['question', 'problem']
+
+/** The question of a row that was read with `questionColumn`. */
+export function questionOf(row: DataRow): string {
+  return textOf(row.text.question ?? row.values.question)
 }
 
-/** Columns that training of one role needs: its own text and what stands in the slots of its first prompt. */
-export function roleColumns(style: StyleDefinition, agent: number): string[] {
-  return ['question', ...slotSources(style, agent, 0).map((s) => style.roles[s].target), style.roles[agent].target]
+/** The column of an agent's text, or the columns of which each row has it in the first that is not blank. */
+function ownColumn({ roles }: StyleDefinition, agent: number): ColumnWish {
+  const { targets } = roles[agent]
+  return targets.length === 1 ? targets[0] : { anyOf: targets }
+}
+
+/** Columns that outer training of a style needs. */
+export function outerColumns(style: StyleDefinition): ColumnWish[] {
+  return [questionColumn, ...style.roles.map((_, agent) => ownColumn(style, agent))]
+}
+
+/** What inner training of a role needs of the data, and how it finds a role's text in a row. */
+export interface RoleColumns {
+  readonly required: readonly ColumnWish[]
+  /** Given the columns that the data has, the finder of an agent's text in a row; '' where there is none. */
+  finder(columns: readonly string[]): TextFinder
+}
+
+export type TextFinder = (agent: number, values: Values) => string
+
+/**
+ * The role's own text and what stands in the slots of its first prompt. In reference mode as published: of several names the
+ * first that the data has counts for every row, and outside sequential systems only the role's own text has to be there, for a
+ * learner also what stands in its slot.
+ */
+export function roleColumns(style: StyleDefinition, agent: number, mode: Mode): RoleColumns {
+  const sources = linksInto(style, agent, 0).map((l) => l.source)
+  if (mode === 'corrected')
+    return {
+      required: [questionColumn, ...[...sources, agent].map((a) => ownColumn(style, a))],
+      finder: () => (a, values) => targetText(style.roles[a], values),
+    }
+  const names = (a: number) => style.roles[a].innerTargets ?? style.roles[a].targets
+  const needed = style.name === 'sequential' || style.roles[agent].role === 'learner' ? [...sources, agent] : [agent]
+  return {
+    required: [questionColumn, ...needed.map(names)],
+    finder: (columns) => (a, values) => {
+      const name = names(a).find((n) => columns.includes(n))
+      return name === undefined ? '' : textOf(values[name])
+    },
+  }
 }
 
 /** The texts of each round: the `rounds` column where a row has one, else the row's own columns in every round. */
@@ -60,7 +102,7 @@ export interface RoleText {
 /**
  * The text tasks of a role in a row. `first`: the role's first prompt with the row's own columns. `all`: every
  * prompt that the role meets in the rounds of the row, each task once; the feedback of a row without texts of its
- * rounds is its column `feedback`, else the last agent's text. Tasks that lack a text are left out.
+ * rounds is its column `feedback`, else the sender's text. Tasks that lack a text are left out.
  */
 export function roleTexts(
   style: StyleDefinition,
@@ -68,32 +110,37 @@ export function roleTexts(
   row: DataRow,
   task: PackTask,
   prompts: 'first' | 'all',
+  { find = (a, values) => targetText(style.roles[a], values), blankSlots = false }: RoleTextOptions = {},
 ): RoleText[] {
-  const facts = factsOf(row.values, textOf(row.values.question), task)
+  const facts = factsOf(row.values, questionOf(row), task)
   const texts = prompts === 'first' ? [row.values] : roundTexts(row.values)
   const made: RoleText[] = []
   const add = (round: number, slotTexts: readonly string[], target: string) => {
-    if (target === '' || slotTexts.some((t) => t === '')) return
+    if (target === '' || (!blankSlots && slotTexts.some((t) => t === ''))) return
     const known = (m: RoleText) =>
       m.target === target &&
       m.slotTexts.join('\0') === slotTexts.join('\0') &&
       promptVariant(style, agent, m.round) === promptVariant(style, agent, round)
     if (!made.some(known)) made.push({ facts, round, slotTexts, target })
   }
-  const column = (of: number) => style.roles[of].target
   texts.forEach((now, round) => {
-    const isFirst = style.first.includes(agent)
-    // feedback comes from the round before, everything else from the same round
-    const from = isFirst && round > 0 ? texts[round - 1] : now
-    add(
-      round,
-      slotSources(style, agent, round).map((s) => textOf(from[column(s)])),
-      textOf(now[column(agent)]),
-    )
-    if (prompts === 'all' && isFirst && texts.length === 1)
-      add(1, [textOf(row.values.feedback) || textOf(now[column(style.last)])], textOf(now[column(agent)]))
+    const slotTexts = linksInto(style, agent, round).map((l) => find(l.source, isFeedback(l) ? texts[round - 1] : now))
+    add(round, slotTexts, find(agent, now))
   })
+  if (prompts === 'all' && texts.length === 1 && promptVariant(style, agent, 1) === 'feedback') {
+    const [now] = texts
+    const given = textOf(row.values.feedback)
+    const slotTexts = linksInto(style, agent, 1).map((l) => (isFeedback(l) && given) || find(l.source, now))
+    add(1, slotTexts, find(agent, now))
+  }
   return made
+}
+
+export interface RoleTextOptions {
+  /** Default: the first of the role's columns that is not blank in the row. */
+  readonly find?: TextFinder
+  /** A slot may stand empty. */
+  readonly blankSlots?: boolean
 }
 
 /** The prompt of a text task with its texts in the slots. */
@@ -125,7 +172,8 @@ export class OuterSamples {
     const row = this.rows[index].values
     // published outer training of sequential systems takes no notice of a row's own task
     const { task_family: _, ...withoutFamily } = row
-    const facts = factsOf(mode === 'reference' ? withoutFamily : row, textOf(row.question), this.task)
+    const ignored = mode === 'reference' && style.name === 'sequential'
+    const facts = factsOf(ignored ? withoutFamily : row, questionOf(this.rows[index]), this.task)
     const texts = roundTexts(row)
     // prompts may name their round, so every round has texts of its own
     const rounds: TrainingText[][] = []
@@ -133,7 +181,7 @@ export class OuterSamples {
       const targets = texts[Math.min(round, texts.length - 1)]
       const stages: TrainingText[] = []
       for (let agent = 0; agent < style.agentCount; agent++) {
-        const target = textOf(targets[style.roles[agent].target])
+        const target = targetText(style.roles[agent], targets)
         const stage = await agentStage(this.settings, facts, agent, round, { target })
         stage.warnings.forEach(this.warn)
         const text = trainingText(stage)

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { DataRow } from '../../../src-main/engine/data/rows'
+import { styleByName } from '../../../src-main/engine/styles/registry'
 import { sequential } from '../../../src-main/engine/styles/sequential'
 import type { Stage } from '../../../src-main/engine/text'
 import { outerColumns, roleColumns, roleTexts, trainingText } from '../../../src-main/engine/training/training-texts'
@@ -60,14 +61,91 @@ describe('roleTexts', () => {
   })
 })
 
-describe('columns', () => {
-  it('are those of the role’s text and slots, or of the whole style', () => {
-    expect([0, 1, 2].map((a) => roleColumns(sequential, a))).toEqual([
-      ['question', 'plan'],
-      ['question', 'plan', 'refined_plan'],
-      ['question', 'refined_plan', 'answer'],
+describe('roleTexts of styles with several agents that read the same one, or are read by it', () => {
+  const mixture = styleByName('mixture')
+  const row1 = { question: 'q', math_expert: 'm', code_expert: 'c', science_expert: 's', answer: 'a' }
+  const of = (agent: number, values: Record<string, unknown>, prompts: 'first' | 'all') =>
+    roleTexts(mixture, agent, row(values), 'math', prompts).map((t) => [t.round, ...t.slotTexts, t.target])
+
+  it('fill slots in the order of the links', () => {
+    expect(of(3, row1, 'first')).toEqual([[0, 'm', 'c', 's', 'a']])
+    expect(of(3, { ...row1, code_expert: null }, 'all')).toEqual([])
+  })
+
+  it('give every expert the summarizer’s text as feedback', () => {
+    expect([0, 1, 2].map((a) => of(a, row1, 'all'))).toEqual(
+      ['m', 'c', 's'].map((own) => [
+        [0, own],
+        [1, 'a', own],
+      ]),
+    )
+  })
+
+  it('take each round’s texts, those that came back from the round before', () => {
+    const rounds = [1, 2].map((n) => ({
+      expert_math: `m${n}`,
+      expert_code: `c${n}`,
+      expert_science: `s${n}`,
+      summary: `a${n}`,
+    }))
+    expect(of(1, { ...row1, rounds }, 'all')).toEqual([
+      [0, 'c1'],
+      [1, 'a1', 'c2'],
     ])
-    expect(outerColumns(sequential)).toEqual(['question', 'plan', 'refined_plan', 'answer'])
+    expect(of(3, { ...row1, rounds }, 'all')).toEqual([
+      [0, 'm1', 'c1', 's1', 'a1'],
+      [1, 'm2', 'c2', 's2', 'a2'],
+    ])
+  })
+})
+
+describe('columns', () => {
+  const required = (style: string, mode: 'corrected' | 'reference') => {
+    const s = styleByName(style)
+    return s.roles.map((r, a) => [r.role, ...roleColumns(s, a, mode).required.slice(1)])
+  }
+  const experts = ['math', 'code', 'science'].map((f) => [`hie_${f}_expert`, `${f}_expert`, `expert_${f}`])
+
+  it('are those of the role’s text and slots, each row having any of a role’s names', () => {
+    expect(required('sequential', 'corrected')).toEqual([
+      ['planner', 'plan'],
+      ['critic', 'plan', 'refined_plan'],
+      ['solver', 'refined_plan', 'answer'],
+    ])
+    const summaries = { anyOf: ['answer', 'hie_summarizer', 'summary'] }
+    expect(required('mixture', 'corrected')).toEqual([
+      ...['math', 'code', 'science'].map((f, i) => [`${f}-expert`, { anyOf: experts[i] }]),
+      ['summarizer', ...experts.map((anyOf) => ({ anyOf })), summaries],
+    ])
+    const [expert, learner] = [
+      { anyOf: ['distill_expert', 'refined_plan', 'expert_plan'] },
+      { anyOf: ['distill_learner', 'answer', 'learner_answer'] },
+    ]
+    expect(required('distillation', 'corrected')).toEqual([
+      ['expert', expert],
+      ['learner', expert, learner],
+    ])
+    const [reflector, toolCaller] = ['reflector', 'toolcaller'].map((r) => ({ anyOf: [`deliberation_${r}`, 'answer'] }))
+    expect(required('deliberation', 'corrected')).toEqual([
+      ['reflector', reflector],
+      ['tool-caller', reflector, toolCaller],
+    ])
+    expect(outerColumns(sequential)).toEqual([['question', 'problem'], 'plan', 'refined_plan', 'answer'])
+    expect(outerColumns(styleByName('deliberation'))).toEqual([['question', 'problem'], reflector, toolCaller])
+  })
+
+  it('are in reference mode the published ones: one name for all rows, the summarizer’s own first', () => {
+    expect(required('mixture', 'reference')).toEqual([
+      ...['math', 'code', 'science'].map((f, i) => [`${f}-expert`, experts[i]]),
+      ['summarizer', ['hie_summarizer', 'summary', 'answer']],
+    ])
+    expect(required('sequential', 'reference')[1]).toEqual(['critic', ['plan'], ['refined_plan']])
+    expect(required('distillation', 'reference')[1]).toHaveLength(3)
+    expect(required('deliberation', 'reference')[1]).toEqual(['tool-caller', ['deliberation_toolcaller', 'answer']])
+    const find = roleColumns(styleByName('mixture'), 3, 'reference').finder(['answer', 'summary'])
+    expect(find(3, { answer: 'a', summary: ' ' })).toBe('')
+    expect(find(0, { hie_math_expert: 'm' })).toBe('')
+    expect(roleColumns(styleByName('mixture'), 3, 'corrected').finder([])(3, { answer: ' ', summary: 's' })).toBe('s')
   })
 })
 
