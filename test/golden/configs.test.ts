@@ -115,6 +115,7 @@ describe('config.json as published', () => {
     [{ model_type: 'gemma3_text', num_hidden_layers: 2, layer_types: ['full_attention'] }, /"layer_types".*list of 2/],
     [{ model_type: 'gemma3_text', num_hidden_layers: 1, layer_types: ['chunked_attention'] }, /"layer_types"/],
     [{ model_type: 'gemma3_text', rope_parameters: { rope_type: 'linear', factor: 8 } }, /"rope_parameters".*full_attention/],
+    [{ model_type: 'gemma3_text', rope_parameters: 'linear' }, /"rope_parameters" is "linear"/],
     [{ model_type: 'gemma3', text_config: [] }, /"text_config"/],
     [{ model_type: 'gpt_neox' }, /gpt_neox.*Supported types are llama, mistral, qwen2, qwen3, gemma3, gemma3_text/],
     [{}, /names no model type.*Supported types/],

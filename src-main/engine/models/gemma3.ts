@@ -80,7 +80,8 @@ function byPattern(raw: RawConfig, layers: number): (typeof kinds)[number][] {
 /** New form: rope_parameters by layer kind. Old form: rope_theta and rope_scaling for one kind, rope_local_base_freq for the other. */
 function ropes(raw: RawConfig): { rope: RopeParameters; localRope: RopeParameters } {
   const given = (raw.rope_parameters ?? {}) as Readonly<Record<(typeof kinds)[number], RawConfig | null | undefined>>
-  if ('rope_type' in given || 'rope_theta' in given) throw wrongField('rope_parameters', given, `a part for each of ${kinds.join(' and ')}`)
+  if (typeof given !== 'object' || 'rope_type' in given || 'rope_theta' in given)
+    throw wrongField('rope_parameters', given, `a part for each of ${kinds.join(' and ')}`)
   const scaling = (raw.rope_scaling ?? {}) as RawConfig
   return {
     rope: rope({ rope_parameters: { ...given.full_attention, ...scaling }, rope_theta: raw.rope_theta }, 1e6),
