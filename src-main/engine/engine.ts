@@ -148,7 +148,8 @@ function checked(spec: JobSpec): JobSpec {
 }
 
 async function work(ctx: JobContext, job: JobSpec, started: number): Promise<Ending> {
-  const resources = new Resources(job, (message) => ctx.warn(message))
+  const readers = job.kind === 'inner' ? [job] : job.agents
+  const resources = new Resources(job, (message) => ctx.warn(message), readers)
   const seconds = () => (performance.now() - started) / 1000
   try {
     switch (job.kind) {
@@ -173,6 +174,7 @@ async function work(ctx: JobContext, job: JobSpec, started: number): Promise<End
         throw new Error(`job ${String(job satisfies never)}`)
     }
   } finally {
+    resources.tellContexts()
     await resources.dispose()
   }
 }

@@ -6,8 +6,9 @@ import { createHash } from 'node:crypto'
 import { readFile, realpath } from 'node:fs/promises'
 import { statSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { openAgent } from './agents/onnx-agent'
 import type { Agent } from './agents/agent'
+import { WatchedAgent } from './agents/context-watch'
+import { openAgent } from './agents/onnx-agent'
 import { openModelWeights } from './formats/model-weights'
 import type { AgentSpec, EvaluateJob, JobSpec, OuterJob } from './job-spec'
 import { LinkSessions } from './nn/link-graphs'
@@ -34,10 +35,13 @@ export interface Model {
 export class Resources {
   readonly links: LinkSessions
   private readonly models = new Map<string, Promise<Model>>()
+  private readonly watched: WatchedAgent[] = []
 
   constructor(
     private readonly options: Pick<JobSpec, 'device' | 'threads' | 'promptPack'>,
     private readonly warn: (message: string) => void,
+    /** Which role reads with which model folder, for messages. */
+    private readonly readers: readonly { readonly role: string; readonly model: string }[] = [],
   ) {
     this.links = new LinkSessions({ threads: options.threads })
   }
@@ -74,6 +78,11 @@ export class Resources {
     }
   }
 
+  /** What the models' texts come to, where they went beyond what a model was made for. */
+  tellContexts(): void {
+    for (const agent of this.watched) agent.tellSum()
+  }
+
   async dispose(): Promise<void> {
     for (const model of this.models.values()) await model.then((m) => m.agent.dispose()).catch(() => undefined)
     this.models.clear()
@@ -82,8 +91,16 @@ export class Resources {
 
   private async open(folder: string): Promise<Model> {
     const { device, threads } = this.options
-    const agent = await openAgent(folder, { device, threads })
+    const opened = await openAgent(folder, { device, threads })
+    const agent = new WatchedAgent(opened, opened.config.maxPositions, await this.nameOf(folder), this.warn)
+    this.watched.push(agent)
     return { folder, agent, text: await loadModelText(folder), fingerprint: await modelFingerprint(folder, device) }
+  }
+
+  private async nameOf(folder: string): Promise<string> {
+    const real = await Promise.all(this.readers.map(({ model }) => realpath(model).catch(() => model)))
+    const roles = new Set(this.readers.flatMap(({ role }, i) => (real[i] === folder ? [role] : [])))
+    return roles.size === 0 ? basename(folder) : `the ${[...roles].join(' and the ')} (${basename(folder)})`
   }
 }
 

@@ -1,0 +1,113 @@
+/**
+ * Notices when a model reads more positions than it was made for. Rotary positions go on beyond that, so nothing fails and nothing
+ * is refused, but what the model makes of such a text gets worse: a person has to know.
+ */
+import {
+  type Agent,
+  type InnerLinkState,
+  type Prefix,
+  type RolloutResult,
+  type Row,
+  rowLength,
+  type RunControl,
+  type SamplingOptions,
+  type VjpRequest,
+  type VjpResult,
+} from './agent'
+
+/** The same agent; what it reads is measured, latents and tokens to come included. */
+export class WatchedAgent implements Agent {
+  readonly hiddenSize: number
+  readonly vocabSize: number
+  readonly parameterCount: number
+  private read = 0
+  private beyond = 0
+  private longest = 0
+
+  /** `limit`: positions that the model was made for; `name`: as in "the solver (qwen)". */
+  constructor(
+    private readonly agent: Agent,
+    private readonly limit: number,
+    private readonly name: string,
+    private readonly warn: (message: string) => void,
+  ) {
+    this.hiddenSize = agent.hiddenSize
+    this.vocabSize = agent.vocabSize
+    this.parameterCount = agent.parameterCount
+  }
+
+  embed(ids: readonly number[]): Promise<Float32Array> {
+    return this.agent.embed(ids)
+  }
+
+  /** Counted with the rows that start from them. */
+  encodePrefixes(texts: readonly (readonly number[])[], control?: RunControl): Promise<Prefix[]> {
+    return this.agent.encodePrefixes(texts, control)
+  }
+
+  states(
+    rows: readonly Row[],
+    positions: readonly (readonly number[])[],
+    control?: RunControl,
+  ): Promise<Float32Array[]> {
+    this.measure(rows, 0)
+    return this.agent.states(rows, positions, control)
+  }
+
+  logits(rows: readonly Row[], positions: readonly (readonly number[])[]): Promise<Float32Array[]> {
+    this.measure(rows, 0)
+    return this.agent.logits(rows, positions)
+  }
+
+  crossEntropy(rows: readonly Row[], targets: NonNullable<VjpRequest['targets']>): Promise<Float32Array> {
+    this.measure(rows, 0)
+    return this.agent.crossEntropy(rows, targets)
+  }
+
+  vjp(rows: readonly Row[], request: VjpRequest): Promise<VjpResult> {
+    this.measure(rows, 0)
+    return this.agent.vjp(rows, request)
+  }
+
+  rollout(rows: readonly Row[], link: InnerLinkState, steps: number, control?: RunControl): Promise<RolloutResult> {
+    this.measure(rows, steps)
+    return this.agent.rollout(rows, link, steps, control)
+  }
+
+  generate(rows: readonly Row[], options: SamplingOptions): Promise<number[][]> {
+    this.measure(rows, options.maxNewTokens)
+    return this.agent.generate(rows, options)
+  }
+
+  dispose(): Promise<void> {
+    return this.agent.dispose()
+  }
+
+  /** How often it happened, for the end of a job; nothing where it did not. */
+  tellSum(): void {
+    const { read, beyond, longest, limit, name } = this
+    if (beyond > 0)
+      this.warn(
+        `Of ${count(read)} texts that ${name} was given, ${count(beyond)} went beyond the model's context of ` +
+          `${count(limit)} positions; the longest came to ${count(longest)}.`,
+      )
+  }
+
+  private measure(rows: readonly Row[], toCome: number): void {
+    const lengths = rows.map((row) => (row.prefix?.length ?? 0) + rowLength(row) + toCome)
+    const over = lengths.filter((length) => length > this.limit)
+    const first = this.beyond === 0 && over.length > 0
+    this.read += lengths.length
+    this.beyond += over.length
+    this.longest = over.reduce((a, b) => Math.max(a, b), this.longest)
+    if (first)
+      this.warn(
+        `The model of ${this.name} was made for ${count(this.limit)} positions, but is given a text that comes to ` +
+          `${count(this.longest)} with filled slots and the ${count(toCome)} latents or tokens to be made. Such texts are read ` +
+          `all the same, and the results may suffer; how many there were is told at the end. For shorter ones lower the ` +
+          `latent steps, the new tokens or the length limit of the training, or choose a model with a longer context.`,
+      )
+  }
+}
+
+const count = (n: number): string => n.toLocaleString('en')
