@@ -21,6 +21,7 @@ import type { JobEvent } from './job-events'
 import { jobSpec, type JobSpec } from './job-spec'
 import { Resources } from './job-setup'
 import type { JobNews } from './progress'
+import { withSystem } from './released/system-spec'
 import { RunFolder } from './run-folder'
 import { loadTrainingState } from './training/checkpoints'
 import { trainInner } from './training/inner'
@@ -61,7 +62,7 @@ export async function runJob(spec: JobSpec, options: RunOptions): Promise<void> 
     folder?.write(event)
   }
   try {
-    const job = checked(spec)
+    const job = await withSystem(checked(spec))
     madeFolder = await prepareOutputFolder(job.output, { needBytes: smallestSpace })
     folder = new RunFolder(job.output)
     const resume = options.resume ?? false

@@ -10,7 +10,7 @@ import type { Agent } from './agents/agent'
 import { WatchedAgent } from './agents/context-watch'
 import { openAgent } from './agents/onnx-agent'
 import { openModelWeights } from './formats/model-weights'
-import type { AgentSpec, EvaluateJob, JobSpec, OuterJob } from './job-spec'
+import type { AgentSpec, JobSpec } from './job-spec'
 import { LinkSessions } from './nn/link-graphs'
 import { initInnerLink, initOuterLink } from './nn/link-init'
 import type { LinkParameters, OuterLinkType } from './nn/link-types'
@@ -18,7 +18,7 @@ import type { TorchGenerator } from './nn/torch-generator'
 import type { PromptSettings } from './styles/row-prompts'
 import type { StyleDefinition } from './styles/style'
 import type { Member, OuterLink, Team } from './styles/team'
-import { builtInPack, loadModelText, loadPromptPack, type ModelText, promptPackHash, type PromptPack } from './text'
+import { builtInPack, loadModelText, loadPromptPack, type ModelText, promptPackHash, type PromptPack, requireChat } from './text'
 import { loadInnerLink, loadOuterLinks } from './training/link-files'
 import type { LinkManifest, LinkProvenance } from './training/link-manifest'
 
@@ -120,11 +120,13 @@ export async function openPack(path: string | undefined): Promise<PromptPack> {
 }
 
 export function promptSettings(
-  spec: Pick<OuterJob | EvaluateJob, 'mode' | 'enableThinking'> & { solverQuestionFirst?: boolean },
+  spec: Pick<JobSpec, 'kind' | 'mode' | 'enableThinking'> & { solverQuestionFirst?: boolean },
   style: StyleDefinition,
   pack: PromptPack,
   texts: readonly (ModelText | null)[],
 ): PromptSettings {
+  // before any model computes; inner training writes plain text for a model without a template
+  if (spec.kind !== 'inner') for (const text of texts) if (text) requireChat(text)
   return {
     style,
     pack,

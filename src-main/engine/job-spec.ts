@@ -5,6 +5,8 @@
  */
 import { z } from 'zod'
 import { innerLinkTypes, outerLinkTypes, type InnerLinkType, type OuterLinkType } from './nn/link-types'
+import { benchmarks, withRecommended } from './released/recommended'
+import { releasedNames } from './released/systems'
 
 const count = z.number().int().min(1)
 const countOrZero = z.number().int().min(0)
@@ -64,6 +66,12 @@ const common = {
 const innerLinkType = z.enum(Object.keys(innerLinkTypes) as [InnerLinkType, ...InnerLinkType[]]).default('ln_res_adapter')
 const outerLinkType = z.enum(Object.keys(outerLinkTypes) as [OuterLinkType, ...OuterLinkType[]])
 
+/**
+ * The gain that the layer norm at a fresh link's end starts with: `one`, or what makes its output as long as the receiver's
+ * embeddings. Default: reference -> `one`, corrected -> `embedding`.
+ */
+const lastNorm = z.enum(['one', 'embedding']).optional()
+
 /** Types of outer links that are not loaded. */
 const freshOuterLinks = {
   linkType: outerLinkType.default('outer_ln_res_adapter'),
@@ -81,6 +89,26 @@ export const agentSpec = z.strictObject({
   innerLinkType,
 })
 
+/**
+ * A published system, or one in the same layout, as folders on this computer: models, inner links and outer links at once. Agents
+ * that the job names itself go before the system's. A path alone: its folder.
+ */
+export const systemSpec = z.union([
+  path.transform((folder) => ({ folder, parts: {} as Record<string, string>, outer: true, name: undefined, benchmark: undefined })),
+  z.strictObject({
+    /** A published system's, which has a style; absent: a system of the job's style. */
+    name: z.enum(releasedNames).optional(),
+    /** Holds a folder per part: `planner`, `critic`, `solver`, `outer`, or called as their repositories. */
+    folder: path.optional(),
+    /** Part -> its folder, where it is not in `folder`. */
+    parts: z.record(z.string(), path).default({}),
+    /** false: models and inner links only. */
+    outer: z.boolean().default(true),
+    /** An evaluation of a named system takes what it leaves out from the settings recommended for this benchmark. */
+    benchmark: z.enum(benchmarks).optional(),
+  }),
+])
+
 /** Held-out rows on which a training run is judged; the real rollout, greedy text. */
 export const validationSpec = z.strictObject({
   data: dataSpec,
@@ -91,6 +119,11 @@ export const validationSpec = z.strictObject({
   grader: z.enum(['math', 'exact']).default('math'),
   /** Stop when so many validations brought no better metric; 0 = never. */
   patience: countOrZero.default(0),
+  /**
+   * `answers`: the share of right answers, which the grader tells. `readings`: the share of texts that the agents would write
+   * word by word from the latents that they read; the data needs every role's text.
+   */
+  measure: z.enum(['answers', 'readings']).default('answers'),
 })
 
 export const innerJob = z.strictObject({
@@ -102,8 +135,16 @@ export const innerJob = z.strictObject({
   linkType: innerLinkType,
   /** Continue from this link instead of a fresh one. */
   startFrom: path.optional(),
+  lastNorm,
   /** `first`: the role's first prompt only (the reference); `all`: every prompt of the role, text standing in the slots. */
   prompts: z.enum(['first', 'all']).default('first'),
+  /**
+   * What a row holds. `role`: the role's own text and those that stand in its prompt. `question-answer`: a question and a worked
+   * answer that ends in "#### result" (or the work in `cot`). `text`: plain text.
+   */
+  form: z.enum(['role', 'question-answer', 'text']).default('role'),
+  /** Column of plain text; default: the first that holds text. */
+  textColumn: z.string().min(1).optional(),
   cosineWeight: z.number().default(1),
   mseWeight: z.number().default(0),
   maxLength: count.default(2048),
@@ -126,19 +167,25 @@ export const alignSpec = z.strictObject({
   latentSteps: count.default(32),
   /** What stands at places after the end of a text. */
   filler: z.string().default('.'),
+  /** Least squares: weight of the penalty, relative to the mean variance of the latents. */
+  ridge: z.number().min(0).default(1e-3),
 })
 
 export const outerJob = z.strictObject({
   kind: z.literal('outer'),
   ...common,
   style: z.string().default('sequential'),
-  agents: z.array(agentSpec).min(2),
+  /** One per role; what `system` has need not be named. */
+  agents: z.array(agentSpec).default([]),
+  system: systemSpec.optional(),
   data: dataSpec,
   ...freshOuterLinks,
   /** Continue from these outer links instead of fresh ones. */
   startFrom: path.optional(),
-  start: z.enum(['random', 'aligned']).default('random'),
+  /** `aligned`: by steps on the cosine. `least-squares`: in closed form, for types with a linear path. Either takes `align`. */
+  start: z.enum(['random', 'aligned', 'least-squares']).default('random'),
   align: alignSpec.optional(),
+  lastNorm,
   /** One number, or a range from which every batch draws. */
   rounds: z.union([count, z.strictObject({ from: count, to: count })]).default(3),
   /** A column that holds the least rounds a row needs: rows of a batch share it and rounds are drawn from it upwards. */
@@ -157,6 +204,8 @@ export const outerJob = z.strictObject({
   /** Question before plan in the solver's prompt. */
   solverQuestionFirst: z.boolean().default(false),
   ...optimiser,
+  /** Default: 5e-4, after a start that is not random 3e-4. */
+  learningRate: optimiser.learningRate.unwrap().optional(),
   ...saving,
   validation: validationSpec.optional(),
 })
@@ -176,7 +225,9 @@ export const evaluateJob = z.strictObject({
   kind: z.literal('evaluate'),
   ...common,
   style: z.string().default('sequential'),
-  agents: z.array(agentSpec).min(1),
+  /** One per role; what `system` has need not be named. */
+  agents: z.array(agentSpec).default([]),
+  system: systemSpec.optional(),
   /** Folder of an outer-link checkpoint; absent: freshly initialised from the seed ("untrained"). */
   outerLinks: path.optional(),
   ...freshOuterLinks,
@@ -199,13 +250,16 @@ export const evaluateJob = z.strictObject({
   keepLatents: z.boolean().default(true),
 })
 
-export const jobSpec = z.discriminatedUnion('kind', [innerJob, outerJob, evaluateJob])
+const anyJob = z.discriminatedUnion('kind', [innerJob, outerJob, evaluateJob])
 
-export type JobSpec = z.infer<typeof jobSpec>
+export const jobSpec = z.preprocess(withRecommended, anyJob)
+
+export type JobSpec = z.infer<typeof anyJob>
 export type InnerJob = z.infer<typeof innerJob>
 export type OuterJob = z.infer<typeof outerJob>
+export type AlignSpec = z.infer<typeof alignSpec>
 export type EvaluateJob = z.infer<typeof evaluateJob>
-export type JobSpecInput = z.input<typeof jobSpec>
+export type JobSpecInput = z.input<typeof anyJob>
 export type DataSpec = z.infer<typeof dataSpec>
 export type AgentSpec = z.infer<typeof agentSpec>
 export type Mode = z.infer<typeof mode>

@@ -17,6 +17,9 @@ import { torchRules, TorchStorage, TorchTensor } from './torch-objects'
 /** Pickles of state dictionaries are small; the tensors lie outside them. */
 const longestPickle = 16 * 2 ** 20
 
+/** Characters; names stand in messages. */
+const longestName = 200
+
 /** Tensors by name, in the file's order. A UserError names the file and says what is wrong with it. */
 export async function readTorchTensors(file: string): Promise<Map<string, HostTensor>> {
   const size = await readableFileSize(file, 'link file')
@@ -192,7 +195,8 @@ async function readLegacyFormat(handle: FileHandle, size: number): Promise<Map<s
   return gather(tensors, async (storage) => {
     const at = places.get(storage.key)
     if (at === undefined) throw new PickleRefusal(`lacks the data of storage ${storage.key}`)
-    const bytes = await readRange(handle, at, storage.bytes)
+    // before memory is taken for it: the count may say anything
+    const bytes = at + storage.bytes > size ? null : await readRange(handle, at, storage.bytes)
     if (!bytes) throw new PickleRefusal(`ends within storage ${storage.key}`)
     return bytes
   })
@@ -227,8 +231,9 @@ function stateOf(value: PickleValue): Map<string, TorchTensor> {
   const tensors = new Map<string, TorchTensor>()
   for (const [name, entry] of value.entries) {
     if (typeof name !== 'string') throw new PickleRefusal('has a tensor whose name is a number')
+    if (name.length > longestName) throw new PickleRefusal(`has a tensor with a name of ${name.length} characters`)
     if (!(entry instanceof TorchTensor))
-      throw new PickleRefusal(`holds ${describe(entry)} under "${name}" instead of a tensor`)
+      throw new PickleRefusal(`holds ${describe(entry)} under ${JSON.stringify(name)} instead of a tensor`)
     tensors.set(name, entry)
   }
   return tensors

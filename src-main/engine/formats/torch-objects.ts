@@ -47,6 +47,9 @@ const otherStorages = new Set(
   ),
 )
 
+/** No link has more than two; more axes than this are a trick. */
+const mostAxes = 16
+
 const orderedDict = 'collections.OrderedDict'
 const rebuildTensor = 'torch._utils._rebuild_tensor_v2'
 const rebuildParameter = 'torch._utils._rebuild_parameter'
@@ -101,13 +104,15 @@ function tensorOf(args: readonly PickleValue[]): TorchTensor {
     shape.length !== strides.length
   )
     throw new PickleRefusal('describes a tensor in an unknown way')
+  if (shape.length > mostAxes) throw new PickleRefusal(`has a tensor of ${shape.length} axes`)
   const count = elementCount(shape)
   const last = shape.reduce((n, d, axis) => n + (d - 1) * strides[axis], offset)
   const what = `has a tensor of shape [${shape.join(', ')}] and strides [${strides.join(', ')}] from element ${offset}`
   if (count > 0 && last >= storage.count)
     throw new PickleRefusal(`${what}, which reaches outside its storage of ${storage.count} elements`)
   // Repeating views (stride 0) could describe far more than the file holds; links have none.
-  if (count > storage.count)
+  // An axis of length 0 beside others whose product overflows is no number of elements at all.
+  if (!(count <= storage.count))
     throw new PickleRefusal(`${what}, which repeats the ${storage.count} elements of its storage`)
   return new TorchTensor(storage, offset, shape, strides)
 }

@@ -1,6 +1,7 @@
-/** Writes named float32 tensors as `torch.save` writes a state dictionary, readable by `torch.load(weights_only=True)`. */
+/** Writes named tensors of float32 values as `torch.save` writes a state dictionary, readable by `torch.load(weights_only=True)`. */
 import { writeFileWhole } from './atomic-files'
 import { elementCount } from './dtypes'
+import { type FloatStorage, narrowExactly } from './half-precision'
 import { zipChunks, type ZipMember } from './zip-writer'
 
 export interface Float32Tensor {
@@ -9,31 +10,41 @@ export interface Float32Tensor {
   readonly data: Float32Array
 }
 
-/** Writes the file whole; each tensor gets a storage of its own on the location "cpu". */
+/** Torch's names of the storages that tensors are written to. */
+const storageNames: Record<FloatStorage, string> = { F32: 'FloatStorage', F16: 'HalfStorage', BF16: 'BFloat16Storage' }
+
+/**
+ * Writes the file whole; each tensor gets a storage of its own on the location "cpu". A half-precision `storage` takes only values
+ * that it holds exactly.
+ */
 export async function writeTorchTensors(
   path: string,
   tensors: Iterable<readonly [name: string, tensor: Float32Tensor]>,
+  storage: FloatStorage = 'F32',
 ): Promise<void> {
-  await writeFileWhole(path, zipChunks(torchMembers([...tensors])))
+  await writeFileWhole(path, zipChunks(torchMembers([...tensors], storage)))
 }
 
-function torchMembers(tensors: readonly (readonly [string, Float32Tensor])[]): ZipMember[] {
+function torchMembers(tensors: readonly (readonly [string, Float32Tensor])[], storage: FloatStorage): ZipMember[] {
   const text = (name: string, content: string): ZipMember => ({ name: `archive/${name}`, data: Buffer.from(content) })
   return [
-    { name: 'archive/data.pkl', data: statePickle(tensors) },
+    { name: 'archive/data.pkl', data: statePickle(tensors, storage) },
     text('.format_version', '1'),
     text('.storage_alignment', '64'),
     text('byteorder', 'little'),
-    ...tensors.map(([, { data }], i) => ({
-      name: `archive/data/${i}`,
-      data: new Uint8Array(data.buffer, data.byteOffset, data.byteLength),
-    })),
+    ...tensors.map(([name, { data }], i) => ({ name: `archive/data/${i}`, data: storedBytes(name, data, storage) })),
     text('version', '3\n'),
   ]
 }
 
+function storedBytes(name: string, data: Float32Array, storage: FloatStorage): Uint8Array {
+  const stored = storage === 'F32' ? data : narrowExactly(data, storage)
+  if (!stored) throw new Error(`tensor ${name} has values that ${storage} does not hold`)
+  return new Uint8Array(stored.buffer, stored.byteOffset, stored.byteLength)
+}
+
 /** An OrderedDict of tensors, protocol 2: the instructions that torch's own restricted reader admits. */
-function statePickle(tensors: readonly (readonly [string, Float32Tensor])[]): Buffer {
+function statePickle(tensors: readonly (readonly [string, Float32Tensor])[], stored: FloatStorage): Buffer {
   const emptyDict = Buffer.concat([global('collections', 'OrderedDict'), ascii(')R')])
   const entries = tensors.map(([name, { shape, data }], i) => {
     if (elementCount(shape) !== data.length)
@@ -41,7 +52,7 @@ function statePickle(tensors: readonly (readonly [string, Float32Tensor])[]): Bu
     const strides = shape.map((_, axis) => elementCount(shape.slice(axis + 1)))
     const storage = tuple([
       unicode('storage'),
-      global('torch', 'FloatStorage'),
+      global('torch', storageNames[stored]),
       unicode(String(i)),
       unicode('cpu'),
       integer(data.length),

@@ -33,21 +33,26 @@ export interface ParameterShape {
   readonly shape: readonly number[]
 }
 
-/** Canonical inner type for a name or alias; a UserError names the known ones. */
-export function innerLinkType(name: string): InnerLinkType {
-  return lookUp(name, innerLinkTypes, 'inner')
+/** Canonical inner type for a name or alias; a UserError names the known ones and `file`, which has the link. */
+export function innerLinkType(name: string, file?: string): InnerLinkType {
+  return lookUp(name, innerLinkTypes, 'inner', file)
 }
 
-/** Canonical outer type for a name or alias; a UserError names the known ones. */
-export function outerLinkType(name: string): OuterLinkType {
-  return lookUp(name, outerLinkTypes, 'outer')
+/** Canonical outer type for a name or alias; a UserError names the known ones and `file`, which has the link. */
+export function outerLinkType(name: string, file?: string): OuterLinkType {
+  return lookUp(name, outerLinkTypes, 'outer', file)
 }
 
-function lookUp<T extends string>(name: string, table: Record<T, { alias: string | null }>, which: string): T {
+function lookUp<T extends string>(
+  name: string,
+  table: Record<T, { alias: string | null }>,
+  which: string,
+  file: string | undefined,
+): T {
   for (const key of Object.keys(table) as T[]) if (key === name || table[key].alias === name) return key
   throw new UserError({
-    what: `The ${which} link type "${name}" is not known.`,
-    why: `Known types are ${Object.keys(table).join(', ')}.`,
+    what: `The ${which} link type ${JSON.stringify(name)} is not known.`,
+    why: `${file === undefined ? '' : `It is the type of ${file}. `}Known types are ${Object.keys(table).join(', ')}.`,
     next: 'Choose one of them.',
   })
 }

@@ -4,26 +4,66 @@
  */
 import { join } from 'node:path'
 import { writeFileWhole } from '../formats/atomic-files'
+import { type FloatStorage, narrowExactly } from '../formats/half-precision'
 import { writeTorchTensors } from '../formats/torch-writer'
-import { type InnerLinkRecord, type OuterLinkRecord, recordTensors } from './link-files-record'
-import { adapterConfigName, adapterName, outerAdapterConfigName, outerConfigName } from './link-files-reference'
+import { type InnerLinkRecord, type LinkRecord, type OuterLinkRecord, recordTensors } from './link-files-record'
+import {
+  adapterConfigName,
+  adapterName,
+  innerConfigName,
+  outerAdapterConfigName,
+  outerConfigName,
+  taskScoped,
+} from './link-files-reference'
 
 type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
+export type TrainArgs = Readonly<Record<string, Json>>
+
+export type ExportedInner = Omit<InnerLinkRecord, 'kind'> & Stored
+export type ExportedOuter = Omit<OuterLinkRecord, 'kind'> & Stored
+
+interface Stored {
+  /** Element type of the file; default float32. One that does not hold every value exactly gives way to float32. */
+  readonly storage?: FloatStorage
+}
 
 export interface ReferenceInnerOptions {
   /** The run's settings under the reference's flag names, for train_args.json. */
-  readonly trainArgs?: Readonly<Record<string, Json>>
+  readonly trainArgs?: TrainArgs
 }
 
 /** Writes adapter.pt, adapter_config.json and, when given, train_args.json. */
 export async function exportReferenceInner(
   folder: string,
-  link: Omit<InnerLinkRecord, 'kind'>,
+  link: ExportedInner,
   { trainArgs }: ReferenceInnerOptions = {},
 ): Promise<void> {
-  await writeTorchTensors(join(folder, adapterName), recordTensors({ ...link, kind: 'inner' }))
+  await writeLink(join(folder, adapterName), { ...link, kind: 'inner' })
   await writeSorted(folder, adapterConfigName, { adapter_type: link.type })
   if (trainArgs) await writeSorted(folder, 'train_args.json', trainArgs)
+}
+
+/** Inner links of one model and type for several tasks: `adapter(TASK).pt` each, innerlink_config.json, adapter_config.json. */
+export async function exportReferenceInnerByTask(
+  folder: string,
+  links: ReadonlyMap<string, ExportedInner>,
+): Promise<void> {
+  const [type, other] = new Set([...links.values()].map((l) => l.type))
+  if (other !== undefined) throw new Error(`inner links of the types ${type} and ${other} in one folder`)
+  for (const [task, link] of links)
+    await writeLink(join(folder, taskScoped(adapterName, task)), { ...link, kind: 'inner' })
+  await writeSorted(folder, adapterConfigName, { adapter_type: type })
+  await writeSorted(folder, innerConfigName, {
+    format_version: 1,
+    tasks: Object.fromEntries([...links.keys()].map((t) => [t, { [adapterName]: taskScoped(adapterName, t) }])),
+  })
+}
+
+async function writeLink(path: string, link: LinkRecord & Stored): Promise<void> {
+  const tensors = recordTensors(link)
+  const { storage = 'F32' } = link
+  const fits = storage === 'F32' || tensors.every(([, { data }]) => narrowExactly(data, storage))
+  await writeTorchTensors(path, tensors, fits ? storage : 'F32')
 }
 
 /** What differs between the styles in these files. */
@@ -40,6 +80,15 @@ const styles = {
 } as const
 
 export type ReferenceStyle = keyof typeof styles
+export const referenceStyles = Object.keys(styles) as ReferenceStyle[]
+
+/** How a style's agents are called in outer_adapter_config.json, in the style's order. */
+export const referenceAgents: Readonly<Record<ReferenceStyle, readonly string[]>> = {
+  sequential: styles.sequential.agents,
+  mixture: styles.mixture.agents,
+  deliberation: styles.deliberation.agents,
+  distillation: styles.distillation.agents,
+}
 
 export interface ReferenceOuterOptions {
   readonly style: ReferenceStyle
@@ -50,41 +99,64 @@ export interface ReferenceOuterOptions {
   readonly superviseFinalOnly: boolean
   readonly earlierRoundsWeight: number
   readonly enableThinking: boolean
-  readonly trainArgs?: Readonly<Record<string, Json>>
+  readonly trainArgs?: TrainArgs
 }
 
 /** Writes `<key>.pt` for every link, outer_adapter_config.json, outerlink_config.json and, when given, train_args.json. */
 export async function exportReferenceOuter(
   folder: string,
-  links: readonly Omit<OuterLinkRecord, 'kind'>[],
+  links: readonly ExportedOuter[],
   options: ReferenceOuterOptions,
 ): Promise<void> {
-  const style = styles[options.style]
-  if (options.agents.length !== style.agents.length)
-    throw new Error(`style ${options.style} has ${style.agents.length} agents`)
-  for (const link of links)
-    await writeTorchTensors(join(folder, `${link.key}.pt`), recordTensors({ ...link, kind: 'outer' }))
+  const written = await writeOuter(folder, links, (file) => file)
   await writeSorted(folder, outerAdapterConfigName, outerAdapterConfig(links, options))
   if (options.trainArgs) await writeSorted(folder, 'train_args.json', options.trainArgs)
-  await writeSorted(folder, outerConfigName, {
-    format_version: 1,
-    paradigm: style.paradigm,
-    legacy_config_filename: outerAdapterConfigName,
-    adapters: links.map(({ key, type, inWidth, outWidth }) => ({
-      legacy_key: key,
-      filename: `${key}.pt`,
-      adapter_type: type,
-      in_dim: inWidth,
-      out_dim: outWidth,
-    })),
-  })
+  await writeSorted(folder, outerConfigName, { ...outerHead(options.style), adapters: written })
+}
+
+/**
+ * Outer links of one team for several tasks: `<key>(TASK).pt` each, outerlink_config.json with `tasks`. outer_adapter_config.json has
+ * no place for tasks: it describes the first.
+ */
+export async function exportReferenceOuterByTask(
+  folder: string,
+  sets: ReadonlyMap<string, readonly ExportedOuter[]>,
+  options: ReferenceOuterOptions,
+): Promise<void> {
+  const tasks: Record<string, { adapters: Json }> = {}
+  for (const [task, links] of sets)
+    tasks[task] = { adapters: await writeOuter(folder, links, (file) => taskScoped(file, task)) }
+  const [first] = sets.values()
+  await writeSorted(folder, outerAdapterConfigName, outerAdapterConfig(first, options))
+  await writeSorted(folder, outerConfigName, { ...outerHead(options.style), tasks })
+}
+
+/** The links' files, and their entries for outerlink_config.json. */
+async function writeOuter(
+  folder: string,
+  links: readonly ExportedOuter[],
+  named: (file: string) => string,
+): Promise<Record<string, Json>[]> {
+  const entries = []
+  for (const link of links) {
+    const { key, type, inWidth, outWidth } = link
+    const filename = named(`${key}.pt`)
+    await writeLink(join(folder, filename), { ...link, kind: 'outer' })
+    entries.push({ legacy_key: key, filename, adapter_type: type, in_dim: inWidth, out_dim: outWidth })
+  }
+  return entries
+}
+
+function outerHead(style: ReferenceStyle): Record<string, Json> {
+  return { format_version: 1, paradigm: styles[style].paradigm, legacy_config_filename: outerAdapterConfigName }
 }
 
 function outerAdapterConfig(
-  links: readonly Omit<OuterLinkRecord, 'kind'>[],
+  links: readonly ExportedOuter[],
   options: ReferenceOuterOptions,
 ): Record<string, Json> {
   const { shape, agents, thinking } = styles[options.style]
+  if (options.agents.length !== agents.length) throw new Error(`style ${options.style} has ${agents.length} agents`)
   const config: Record<string, Json> = {
     mas_shape: shape,
     // The sequential layout knows no choice task; its math prompts serve both.

@@ -1,11 +1,11 @@
 /** File names that come out of other people's manifests must stay inside their folder. */
-import { realpath } from 'node:fs/promises'
+import { realpath, stat } from 'node:fs/promises'
 import { basename, dirname, join, relative, resolve, sep } from 'node:path'
 import { UserError } from '../errors'
 import { asReadError } from '../formats/disk-errors'
 
 /**
- * The path of a file that a manifest in `folder` names. Absolute names, `..` and links that lead out are UserErrors. One
+ * The path of an ordinary file that a manifest in `folder` names. Absolute names, `..` and links that lead out are UserErrors. One
  * way out is allowed: a Hugging Face cache keeps the files of `snapshots/<commit>` as links into its own `blobs`.
  */
 export async function fileInside(folder: string, name: string): Promise<string> {
@@ -16,6 +16,12 @@ export async function fileInside(folder: string, name: string): Promise<string> 
     throw asReadError(error, path, 'link file')
   })
   if (!isWithin(root, target) && !isHubBlob(root, target)) throw outside(folder, name)
+  if (!(await stat(target)).isFile())
+    throw new UserError({
+      what: 'The link folder is refused.',
+      why: `${path} is named as a file, but is none.`,
+      next: 'Use a folder that holds its own files.',
+    })
   return path
 }
 

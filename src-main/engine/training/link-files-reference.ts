@@ -2,11 +2,11 @@
  * Finding links in folders as the published system lays them out (method specification, inference 1.3 and 1.4): an inner
  * link beside its model, outer links in a folder of their own, both possibly one per task.
  */
-import { readFile, stat } from 'node:fs/promises'
+import { lstat, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { UserError } from '../errors'
-import { codeOf } from '../formats/disk-errors'
+import { asReadError, codeOf } from '../formats/disk-errors'
 import { fileInside } from './link-files-paths'
 
 export const innerConfigName = 'innerlink_config.json'
@@ -15,18 +15,25 @@ export const outerConfigName = 'outerlink_config.json'
 export const outerAdapterConfigName = 'outer_adapter_config.json'
 export const adapterName = 'adapter.pt'
 
+/** Bytes; these descriptions take a few thousand. */
+const longestConfig = 2 ** 20
+
+/** The name of a file that serves one task: `adapter(math).pt`. */
+export const taskScoped = (name: string, task: string): string => name.replace(/\.pt$/, `(${task}).pt`)
+
 const innerConfig = z.object({ tasks: z.record(z.string(), z.record(z.string(), z.unknown())).default({}) })
 const adapterConfig = z.object({ adapter_type: z.string().optional() })
 const adapters = z.array(
   z.object({ legacy_key: z.string(), filename: z.string(), adapter_type: z.string().optional() }),
 )
 const outerConfig = z.object({
+  paradigm: z.string().optional(),
   adapters: adapters.optional(),
   tasks: z.record(z.string(), z.object({ adapters })).optional(),
 })
 
 /** The layouts know the tasks math and code; questions with choices use the links of math. */
-function layoutTask(task: string | undefined): string | undefined {
+export function layoutTask<T extends string | undefined>(task: T): T | 'math' {
   return task === 'choice' ? 'math' : task
 }
 
@@ -40,7 +47,7 @@ export async function findReferenceInner(folder: string, task?: string): Promise
       throw wrongConfig(join(folder, innerConfigName), `the file of task ${name} is not a text`)
     return fileInside(folder, file)
   }
-  const candidates = name === undefined ? [adapterName] : [`adapter(${name}).pt`, adapterName]
+  const candidates = name === undefined ? [adapterName] : [taskScoped(adapterName, name), adapterName]
   for (const candidate of candidates) if (await exists(join(folder, candidate))) return fileInside(folder, candidate)
   throw new UserError({
     what: 'There is no inner link here.',
@@ -74,9 +81,47 @@ export async function findReferenceOuter(
       })
     return found
   }
-  for (const entry of chooseAdapters(config, join(folder, outerConfigName), layoutTask(task)))
+  const path = join(folder, outerConfigName)
+  for (const entry of chooseAdapters(config, path, layoutTask(task))) {
+    if (found.has(entry.legacy_key)) throw wrongConfig(path, `it lists ${entry.legacy_key} twice`)
     found.set(entry.legacy_key, { file: await fileInside(folder, entry.filename), type: entry.adapter_type ?? null })
+  }
   return found
+}
+
+/** What the descriptions of an outer-link folder tell of the system that its links are from; null: not told. */
+export interface ReferenceOrigin {
+  /** Our name of the style. */
+  readonly style: string | null
+  readonly task: string | null
+  readonly rounds: number | null
+  /** In the style's order, as they were typed; empty where they are not told. */
+  readonly models: readonly string[]
+}
+
+const shapes: Readonly<Record<string, string | undefined>> = {
+  chain: 'sequential',
+  hie: 'mixture',
+  distill: 'distillation',
+  deliberation: 'deliberation',
+}
+
+/** Reads `ReferenceOrigin`; `agents`: how a style's agents are called in outer_adapter_config.json. */
+export async function readReferenceOrigin(
+  folder: string,
+  agents: Readonly<Record<string, readonly string[]>>,
+): Promise<ReferenceOrigin> {
+  const { paradigm } = (await readConfig(folder, outerConfigName, outerConfig)) ?? {}
+  const facts = (await readConfig(folder, outerAdapterConfigName, z.record(z.string(), z.unknown()))) ?? {}
+  const style = paradigm ?? (typeof facts.mas_shape === 'string' ? shapes[facts.mas_shape] : undefined) ?? null
+  const models = (style === null ? [] : (agents[style] ?? [])).map((agent) => facts[`${agent}_model_name_or_path`])
+  const { mas_task: task, num_recursive_rounds: rounds } = facts
+  return {
+    style,
+    task: typeof task === 'string' ? task : null,
+    rounds: Number.isInteger(rounds) ? (rounds as number) : null,
+    models: models.every((m) => typeof m === 'string') ? (models as string[]) : [],
+  }
 }
 
 /** Types by key from outer_adapter_config.json (`<key>_type`); empty where there is none. */
@@ -106,12 +151,13 @@ function chooseAdapters(
 }
 
 async function readConfig<T>(folder: string, name: string, schema: z.ZodType<T>): Promise<T | null> {
-  const path = join(folder, name)
+  if (!(await exists(join(folder, name)))) return null
+  const path = await fileInside(folder, name)
+  const { size } = await stat(path)
+  if (size > longestConfig) throw wrongConfig(path, `it has ${size} bytes, far too many for a description of links`)
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
-    if (codeOf(error) === 'ENOENT') return null
-    throw error
+    throw asReadError(error, path, 'description of the links')
   })
-  if (text === null) return null
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -124,10 +170,14 @@ async function readConfig<T>(folder: string, name: string, schema: z.ZodType<T>)
   throw wrongConfig(path, `${issue.path.join('.') || 'top level'}: ${issue.message}`)
 }
 
+/** Also where a symbolic link leads nowhere: that is a fault to tell, not a file that is not there. */
 async function exists(path: string): Promise<boolean> {
-  return stat(path).then(
+  return lstat(path).then(
     () => true,
-    () => false,
+    (error: unknown) => {
+      if (['ENOENT', 'ENOTDIR'].includes(codeOf(error))) return false
+      throw asReadError(error, path, 'link folder')
+    },
   )
 }
 

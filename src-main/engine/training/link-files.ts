@@ -197,7 +197,7 @@ function innerType(
   named: string | null,
   source: TensorSource,
 ): InnerLinkType {
-  if (named !== null) return innerLinkType(named)
+  if (named !== null) return innerLinkType(named, source.file)
   const possible = innerTypesByNames(tensors.keys())
   if (possible.length === 1) return possible[0]
   if (possible.length > 1)
@@ -281,7 +281,7 @@ function outerFromTensors(
 ): OuterLinkFile {
   const source = { file, what: `outer link ${want.key}` }
   checkNumbers(tensors, source)
-  const type = typeName === null ? outerTypeByNames(tensors.keys()) : outerLinkType(typeName)
+  const type = typeName === null ? outerTypeByNames(tensors.keys()) : outerLinkType(typeName, file)
   if (!type)
     throw unusable(
       source,
@@ -299,7 +299,8 @@ function outerFromTensors(
   }
 }
 
-function requireKeys(source: string, expected: readonly ExpectedOuterLink[], present: readonly string[]): void {
+/** Throws a UserError that names the links which a folder or file does not have. */
+export function requireKeys(source: string, expected: readonly { readonly key: string }[], present: readonly string[]): void {
   const missing = expected.filter((e) => !present.includes(e.key)).map((e) => e.key)
   if (missing.length === 0) return
   throw new UserError({

@@ -125,7 +125,7 @@ async function checkFile(
   expected: LinkManifest['files'][string] | undefined,
 ): Promise<void> {
   const path = join(folder, name)
-  if (!expected || /[/\\]/.test(name)) throw damaged(join(folder, manifestName), `does not describe ${name}`)
+  if (!expected || /[/\\]|^\.\.?$/.test(name)) throw damaged(join(folder, manifestName), `does not describe ${name}`)
   const size = await stat(path).then(
     (s) => s.size,
     (error: unknown) => {

@@ -11,6 +11,7 @@ beforeEach(() => (place = new Workplace()))
 afterEach(() => place.dispose())
 
 type Spec = Extract<JobSpecInput, { kind: 'evaluate' }>
+type Agents = NonNullable<Spec['agents']>
 
 const gsm8k = [
   {
@@ -30,7 +31,7 @@ function data(name: string, rows: readonly object[]): Spec['data'] {
 }
 
 /** Three models of different widths, as in a real team. */
-async function team(): Promise<Spec['agents']> {
+async function team(): Promise<Agents> {
   const widths = [32, 48, 64]
   return Promise.all(roles.map(async (role, i) => ({ role, model: await byteModel(i + 1, widths[i]) })))
 }
@@ -40,7 +41,7 @@ const samples = (output: string) =>
     .map((s) => sampleRecord.parse(s))
     .sort((a, b) => a.index - b.index)
 
-const evaluation = (name: string, agents: Spec['agents'], more: Partial<Spec> & Pick<Spec, 'data'>): Spec => ({
+const evaluation = (name: string, agents: Agents, more: Partial<Spec> & Pick<Spec, 'data'>): Spec => ({
   kind: 'evaluate',
   agents,
   latentSteps: 4,

@@ -1,9 +1,10 @@
 /** A small random llama with a tokenizer of one token per byte: it reads any text, knows nothing, and seldom stops. */
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { elementCount, type TensorValue } from '../../../src-main/engine/formats/dtypes'
 import { writeSafetensors } from '../../../src-main/engine/formats/safetensors'
 import { TorchGenerator } from '../../../src-main/engine/nn/torch-generator'
-import { tinyModel } from '../text/tiny-model'
+import { tinyModel, writeTinyModel } from '../text/tiny-model'
 
 /** Bytes and the tiny tokenizer's special tokens, rounded up. */
 const vocabulary = 264
@@ -12,6 +13,16 @@ const headSize = 16
 
 /** Writes the folder, everything in it by the seed; it goes when the test ends. `width` is a multiple of 16. */
 export async function byteModel(seed: number, width: number): Promise<string> {
+  return fill(await tinyModel(), seed, width)
+}
+
+/** The same at a place that the caller chooses and clears away. */
+export async function writeByteModel(folder: string, seed: number, width: number): Promise<string> {
+  await writeTinyModel(folder)
+  return fill(folder, seed, width)
+}
+
+async function fill(folder: string, seed: number, width: number): Promise<string> {
   const inner = 2 * width
   const config = {
     model_type: 'llama',
@@ -29,7 +40,7 @@ export async function byteModel(seed: number, width: number): Promise<string> {
     rope_theta: 10_000,
     eos_token_id: 257,
   }
-  const folder = await tinyModel({ files: { 'config.json': config } })
+  await writeFile(join(folder, 'config.json'), JSON.stringify(config))
   const generator = new TorchGenerator(seed)
   const matrix = (name: string, ...shape: number[]): readonly [string, TensorValue] => [
     `${name}.weight`,

@@ -1,5 +1,5 @@
 /** A model folder with a byte-level tokenizer (one token per byte, no merges) and a chat template, for tests. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished } from 'vitest'
@@ -66,13 +66,19 @@ export function tokenizerJson(special = SPECIAL): Record<string, unknown> {
 }
 
 /** Writes the folder; it goes when the test ends. */
-export async function tinyModel({
-  chatTemplate = PLAIN_TEMPLATE,
-  files = {},
-  config = {},
-}: TinyModelOptions = {}): Promise<string> {
+export async function tinyModel(options: TinyModelOptions = {}): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'tiny-model-'))
   onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  await writeTinyModel(folder, options)
+  return folder
+}
+
+/** The same at a place that the caller chooses and clears away. */
+export async function writeTinyModel(
+  folder: string,
+  { chatTemplate = PLAIN_TEMPLATE, files = {}, config = {} }: TinyModelOptions = {},
+): Promise<void> {
+  await mkdir(folder, { recursive: true })
   const all: Record<string, unknown> = {
     'tokenizer.json': tokenizerJson(),
     'tokenizer_config.json': {
@@ -86,5 +92,4 @@ export async function tinyModel({
   }
   for (const [name, value] of Object.entries(all))
     if (value !== null) await writeFile(join(folder, name), typeof value === 'string' ? value : JSON.stringify(value))
-  return folder
 }

@@ -1,0 +1,41 @@
+/** A job that names a system instead of its agents and links, with those put in. */
+import { UserError } from '../errors'
+import type { AgentSpec, JobSpec } from '../job-spec'
+import { canonicalRole, styleByName } from '../styles/registry'
+import { findSystemOf, type FoundSystem } from './find-system'
+import { styleOfSystem } from './parts'
+
+/** The job as it would stand without `system`; what it names itself goes before. UserErrors as of `findSystem`. */
+export async function withSystem(job: JobSpec): Promise<JobSpec> {
+  if (job.kind === 'inner' || !job.system) return job
+  const { name = null, benchmark, outer, ...place } = job.system
+  if (benchmark !== undefined && name === null)
+    throw new UserError({
+      what: 'The benchmark has no recommended settings here.',
+      why: 'Settings are recommended for published systems, and the system has no name.',
+      next: 'Give the "name" of the system, or leave "benchmark" out.',
+    })
+  const style = name === null ? styleByName(job.style) : styleOfSystem(name)
+  // the default style says nothing
+  if (job.style !== style.name && job.style !== 'sequential')
+    throw new UserError({
+      what: 'The system is of another style than the job.',
+      why: `${name} is of the style ${style.name}, the job of the style ${job.style}.`,
+      next: 'Leave "style" out, or name another system.',
+    })
+  const latents = job.kind === 'outer' || job.passing === 'latents'
+  const ownOuter = job.kind === 'outer' ? job.startFrom : job.outerLinks
+  const wanted = !latents ? 'models' : outer && ownOuter === undefined ? 'all' : 'inner links'
+  const found = await findSystemOf(style, name, place, job.task, wanted)
+  const own = new Map(job.agents.map((a) => [canonicalRole(a.role), a]))
+  // one of a role that the style does not have is for the job to refuse
+  const agents = [...found.agents.filter((a) => !own.has(a.role)).map(agentOf), ...job.agents]
+  const links = ownOuter ?? found.outerLinks ?? undefined
+  return job.kind === 'outer'
+    ? { ...job, style: style.name, agents, startFrom: links }
+    : { ...job, style: style.name, agents, outerLinks: links }
+}
+
+function agentOf({ role, model, innerLink }: FoundSystem['agents'][number]): AgentSpec {
+  return { role, model, innerLink: innerLink ?? undefined, innerLinkType: 'ln_res_adapter' }
+}
