@@ -58,6 +58,8 @@ const amounts: Readonly<Record<PipelineLength, Amounts>> = {
 
 /** One thread: the matrices are so small that a second one costs more than it brings, most of all on a busy machine. */
 const common = { promptPack: 'prompt-pack.json', seed: 1, threads: 1 } as const
+/** The models' embeddings were made as long as a layer norm's output: there is nothing to scale. */
+const training = { ...common, lastNorm: 'one' } as const
 /** Words of the longest answer and its end token. */
 const maxNewTokens = latentSteps + 1
 const model = (role: string) => `models/${role}`
@@ -70,7 +72,7 @@ export function demoPipeline(length: PipelineLength) {
     kind: 'inner' as const,
     requires: [],
     spec: {
-      ...common,
+      ...training,
       role,
       model: model(role),
       data: { file: 'train.jsonl', limit: n.innerRows },
@@ -98,7 +100,7 @@ export function demoPipeline(length: PipelineLength) {
     kind: 'outer' as const,
     requires: allInner,
     spec: {
-      ...common,
+      ...training,
       agents: trainedAgents,
       data: { file: 'train.jsonl' },
       start: 'aligned',

@@ -5,8 +5,6 @@
  */
 import { z } from 'zod'
 import { innerLinkTypes, outerLinkTypes, type InnerLinkType, type OuterLinkType } from './nn/link-types'
-import { benchmarks, withRecommended } from './released/recommended'
-import { releasedNames } from './released/systems'
 
 const count = z.number().int().min(1)
 const countOrZero = z.number().int().min(0)
@@ -89,26 +87,6 @@ export const agentSpec = z.strictObject({
   innerLinkType,
 })
 
-/**
- * A published system, or one in the same layout, as folders on this computer: models, inner links and outer links at once. Agents
- * that the job names itself go before the system's. A path alone: its folder.
- */
-export const systemSpec = z.union([
-  path.transform((folder) => ({ folder, parts: {} as Record<string, string>, outer: true, name: undefined, benchmark: undefined })),
-  z.strictObject({
-    /** A published system's, which has a style; absent: a system of the job's style. */
-    name: z.enum(releasedNames).optional(),
-    /** Holds a folder per part: `planner`, `critic`, `solver`, `outer`, or called as their repositories. */
-    folder: path.optional(),
-    /** Part -> its folder, where it is not in `folder`. */
-    parts: z.record(z.string(), path).default({}),
-    /** false: models and inner links only. */
-    outer: z.boolean().default(true),
-    /** An evaluation of a named system takes what it leaves out from the settings recommended for this benchmark. */
-    benchmark: z.enum(benchmarks).optional(),
-  }),
-])
-
 /** Held-out rows on which a training run is judged; the real rollout, greedy text. */
 export const validationSpec = z.strictObject({
   data: dataSpec,
@@ -175,9 +153,7 @@ export const outerJob = z.strictObject({
   kind: z.literal('outer'),
   ...common,
   style: z.string().default('sequential'),
-  /** One per role; what `system` has need not be named. */
-  agents: z.array(agentSpec).default([]),
-  system: systemSpec.optional(),
+  agents: z.array(agentSpec).min(2),
   data: dataSpec,
   ...freshOuterLinks,
   /** Continue from these outer links instead of fresh ones. */
@@ -225,9 +201,7 @@ export const evaluateJob = z.strictObject({
   kind: z.literal('evaluate'),
   ...common,
   style: z.string().default('sequential'),
-  /** One per role; what `system` has need not be named. */
-  agents: z.array(agentSpec).default([]),
-  system: systemSpec.optional(),
+  agents: z.array(agentSpec).min(1),
   /** Folder of an outer-link checkpoint; absent: freshly initialised from the seed ("untrained"). */
   outerLinks: path.optional(),
   ...freshOuterLinks,
@@ -250,16 +224,14 @@ export const evaluateJob = z.strictObject({
   keepLatents: z.boolean().default(true),
 })
 
-const anyJob = z.discriminatedUnion('kind', [innerJob, outerJob, evaluateJob])
+export const jobSpec = z.discriminatedUnion('kind', [innerJob, outerJob, evaluateJob])
 
-export const jobSpec = z.preprocess(withRecommended, anyJob)
-
-export type JobSpec = z.infer<typeof anyJob>
+export type JobSpec = z.infer<typeof jobSpec>
 export type InnerJob = z.infer<typeof innerJob>
 export type OuterJob = z.infer<typeof outerJob>
 export type AlignSpec = z.infer<typeof alignSpec>
 export type EvaluateJob = z.infer<typeof evaluateJob>
-export type JobSpecInput = z.input<typeof anyJob>
+export type JobSpecInput = z.input<typeof jobSpec>
 export type DataSpec = z.infer<typeof dataSpec>
 export type AgentSpec = z.infer<typeof agentSpec>
 export type Mode = z.infer<typeof mode>

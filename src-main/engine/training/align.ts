@@ -1,25 +1,24 @@
 /**
- * Aligned start of outer links: each is taught to say, for the state that its sender's own rollout has at a place, the receiver's
- * embedding of the token that stands at that place of the sender's text. No gradient passes through a language model.
- * It is made on rollouts, places after the end of a text included, because that is what the links meet later.
+ * Start of outer links before any gradient goes through a language model: each is taught to say, for the state that its sender's own
+ * rollout has at a place, the receiver's embedding of what stands at that place of the sender's text. It is made on
+ * rollouts, places after the end of a text included, because that is what the links meet later.
+ * `aligned` takes steps on 1 - cos; `least-squares` solves for the linear path at once.
  */
 import type { DataRow } from '../data/rows'
 import type { JobContext } from '../job-context'
-import type { OuterJob } from '../job-spec'
+import type { AlignSpec, OuterJob } from '../job-spec'
 import { TorchGenerator } from '../nn/torch-generator'
-import type { Row, Segment } from '../agents/agent'
-import { type PromptSettings, agentPrompt } from '../styles/row-prompts'
-import { buildRow, type Pieces } from '../styles/stage-text'
+import type { PromptSettings } from '../styles/row-prompts'
 import type { OuterLink, Team } from '../styles/team'
-import { type ModelText, type PackTask, renderStage } from '../text'
-import { AdamW, outerParameters } from './optimiser'
+import type { PackTask } from '../text'
+import { fillerOf, rollOutTexts, type Sender, textOfAgent } from './align-rollouts'
+import { TargetTable, wantedTokens } from './align-targets'
+import { LeastSquares } from './least-squares'
+import { AdamW, outerParameters, toUnits, type Units } from './optimiser'
 import { learningRateAt } from './schedule'
-import { readerTokens } from './text-places'
-import { type RoleText, roleTexts, trainingText } from './training-texts'
 
-export type AlignSpec = NonNullable<OuterJob['align']>
-
-export interface AlignSettings {
+export interface StartSettings {
+  readonly start: Exclude<OuterJob['start'], 'random'>
   readonly prompts: PromptSettings
   readonly rows: readonly DataRow[]
   readonly task: PackTask
@@ -27,191 +26,115 @@ export interface AlignSettings {
   readonly mode: OuterJob['mode']
   readonly schedule: OuterJob['schedule']
   readonly seed: number
+  readonly threads?: number
+  /** Of the links' last norms. */
+  readonly units: Units
 }
 
-/** What one sender thinks and writes: images of its rollouts [rows * L, H] and the texts. */
-interface Sender {
+/** The pairs of one link: places of its sender's rollouts, and what it should say there. */
+export interface LinkPairs {
+  /** Inner-link images, [places, in]. */
   readonly images: Float32Array
-  readonly texts: readonly { readonly text: string; readonly ids: readonly number[] }[]
+  readonly targets: TargetTable
+  /** Places per text. */
+  readonly steps: number
 }
 
-/** Rows of one call of the sender. */
-const rolloutBatch = 64
-
-/** Trains all links of the team, in place. */
-export async function alignLinks(ctx: JobContext, team: Team, settings: AlignSettings): Promise<void> {
-  const { spec } = settings
-  const progress = ctx.progress(
-    'align',
-    'Aligned start of the outer links',
-    team.links.length * (spec.rows + spec.steps),
-    'rows and steps',
-  )
+/** Teaches all links of the team, in place. */
+export async function startOuterLinks(ctx: JobContext, team: Team, settings: StartSettings): Promise<void> {
+  const { spec, start } = settings
+  const rows = settings.rows.slice(0, spec.rows)
+  const steps = start === 'aligned' ? spec.steps : 1
+  const title = start === 'aligned' ? 'Aligned start of the outer links' : 'Least-squares start of the outer links'
+  const progress = ctx.progress('align', title, team.links.length * (rows.length + steps), 'rows and steps')
   const senders = new Map<number, Sender>()
-  for (const [i, link] of team.links.entries()) {
-    const known = senders.get(link.source)
-    if (known) progress.add(spec.rows)
-    const sender = known ?? (await rollOutTexts(ctx, team, link.source, settings, (n) => progress.add(n)))
-    senders.set(link.source, sender)
-    const loss = await alignLink(ctx, team, link, sender, settings, i, () => progress.add())
-    ctx.say({
-      kind: 'log',
-      level: 'info',
-      message: `Aligned ${link.key}: 1 - cos ${loss.toFixed(4)} after ${spec.steps} steps.`,
-    })
-  }
-}
-
-/** The sender's rollouts from its own gold texts, one text task of every row. */
-async function rollOutTexts(
-  ctx: JobContext,
-  team: Team,
-  agent: number,
-  settings: AlignSettings,
-  done: (rows: number) => void,
-): Promise<Sender> {
-  const { prompts, rows, spec, task, seed } = settings
-  const { agent: model, inner } = team.members[agent]
-  const text = textOf(prompts, agent)
-  const generator = new TorchGenerator(seed)
-  const tasks = rows.slice(0, spec.rows).flatMap((row): RoleText[] => {
-    const all = roleTexts(prompts.style, agent, row, task, 'all')
-    const draw = generator.nextUint32()
-    return all.length > 0 ? [all[draw % all.length]] : []
-  })
-  const images = new Float32Array(tasks.length * spec.latentSteps * model.hiddenSize)
-  const texts: { text: string; ids: readonly number[] }[] = []
-  const filler = await fillerOf(text, spec.filler)
-  for (let from = 0; from < tasks.length; from += rolloutBatch) {
-    await ctx.checkpoint()
-    const part = tasks.slice(from, from + rolloutBatch)
-    const rows = await Promise.all(part.map((t) => goldRow(prompts, agent, t, spec.latentSteps, filler)))
-    const { fed } = await model.rollout(rows, inner, spec.latentSteps)
-    fed.forEach((image, k) => images.set(image, (from + k) * image.length))
-    for (const t of part) {
-      const stage = await renderStage(
-        text,
-        agentPrompt(prompts, t.facts, agent, t.round, t.slotTexts),
-        t.target,
-        prompts,
-      )
-      texts.push({ text: t.target, ids: trainingText(stage).target })
+  const solver = start === 'least-squares' ? new LeastSquares(ctx, spec.ridge, settings.threads) : null
+  try {
+    for (const [i, link] of team.links.entries()) {
+      const known = senders.get(link.source)
+      if (known) progress.add(rows.length)
+      const sender =
+        known ??
+        (await rollOutTexts(
+          ctx,
+          link.source,
+          team.members[link.source],
+          { ...settings, rows, steps: spec.latentSteps, filler: spec.filler },
+          (n) => progress.add(n),
+        ))
+      senders.set(link.source, sender)
+      const pairs = await linkPairs(team, link, sender, settings)
+      if (pairs.targets.places === 0) {
+        ctx.warn(`The link ${link.key} starts at random: no row has a text of its sender.`)
+        progress.add(steps)
+        continue
+      }
+      if (solver) {
+        await solver.fit(link, pairs)
+        progress.add()
+      } else await takeSteps(ctx, link, pairs, settings, i, () => progress.add())
+      const distance = await meanDistance(link, pairs)
+      const how = solver ? 'in closed form' : `after ${spec.steps} steps`
+      ctx.say({
+        kind: 'log',
+        level: 'info',
+        message: `Aligned ${link.key}: 1 - cos ${distance.toFixed(4)} ${how}.`,
+      })
     }
-    done(part.length)
+  } finally {
+    await solver?.dispose()
   }
-  done(Math.max(0, spec.rows - tasks.length))
-  return { images, texts }
 }
 
-/** The prompt with gold text in its slots, each brought to the length that a latent slot has. */
-async function goldRow(
-  prompts: PromptSettings,
-  agent: number,
-  task: RoleText,
-  length: number,
-  filler: number,
-): Promise<Row> {
-  const text = textOf(prompts, agent)
-  const stage = await renderStage(text, agentPrompt(prompts, task.facts, agent, task.round), null, prompts)
-  const pieces: Pieces = stage.prompt.ids
-  const slots = await Promise.all(
-    task.slotTexts.map(async (s) => {
-      const ids = (await text.tokenizer.encode(s)).slice(0, length)
-      return [...ids, ...Array<number>(length - ids.length).fill(filler)]
-    }),
-  )
-  const segments = pieces.flatMap((ids, i): Segment[] => [
-    ...(i > 0 ? [{ kind: 'tokens' as const, ids: slots[i - 1] }] : []),
-    { kind: 'tokens', ids },
-  ])
-  return buildRow(
-    [[]],
-    [],
-    segments.filter((s) => s.kind !== 'tokens' || s.ids.length > 0),
-  ).row
+async function linkPairs(team: Team, link: OuterLink, sender: Sender, settings: StartSettings): Promise<LinkPairs> {
+  const { prompts, spec } = settings
+  const [writer, reader] = [textOfAgent(prompts, link.source), textOfAgent(prompts, link.target)]
+  const filler = await fillerOf(reader, spec.filler)
+  const wanted = await wantedTokens(sender.texts, writer.tokenizer, reader.tokenizer, spec.latentSteps, filler)
+  const targets = await TargetTable.of(team.members[link.target].agent, wanted)
+  return { images: sender.images, targets, steps: spec.latentSteps }
 }
 
-async function alignLink(
+/** Steps on the mean of 1 - cos over the places of whole texts. */
+async function takeSteps(
   ctx: JobContext,
-  team: Team,
   link: OuterLink,
-  sender: Sender,
-  settings: AlignSettings,
+  { images, targets, steps }: LinkPairs,
+  { spec, mode, schedule, seed, units }: StartSettings,
   order: number,
   done: () => void,
-): Promise<number> {
-  const { prompts, spec, mode, schedule, seed } = settings
-  const steps = spec.latentSteps
-  const receiver = team.members[link.target].agent
-  const [writer, reader] = [textOf(prompts, link.source), textOf(prompts, link.target)]
-  const filler = await fillerOf(reader, spec.filler)
-  const wanted = await Promise.all(
-    sender.texts.map(({ text, ids }) => readerTokens(text, writer.tokenizer, ids, reader.tokenizer, steps, filler)),
-  )
-  if (wanted.length === 0) return 0
-  const targets = new TargetTable(await embeddings(receiver, wanted), receiver.hiddenSize)
-  const inWidth = team.members[link.source].agent.hiddenSize
-  const optimiser = new AdamW(outerParameters([link], mode), { weightDecay: 0 })
+): Promise<void> {
+  const { inWidth } = link.graph
+  const texts = targets.places / steps
+  const trained = outerParameters([link], mode, units)
+  const optimiser = new AdamW(trained, { weightDecay: 0 })
   const generator = new TorchGenerator(seed + order + 1)
   const rate = { mode, schedule, learningRate: spec.learningRate, warmupSteps: spec.warmupSteps, steps: spec.steps }
-  let loss = 0
   for (let step = 0; step < spec.steps; step++) {
     if (step % 20 === 0) await ctx.checkpoint()
-    const picked = Array.from({ length: spec.batchSize }, () => generator.nextUint32() % wanted.length)
+    const picked = Array.from({ length: spec.batchSize }, () => generator.nextUint32() % texts)
     const x = new Float32Array(picked.length * steps * inWidth)
-    picked.forEach((row, k) =>
-      x.set(sender.images.subarray(row * steps * inWidth, (row + 1) * steps * inWidth), k * steps * inWidth),
+    picked.forEach((text, k) =>
+      x.set(images.subarray(text * steps * inWidth, (text + 1) * steps * inWidth), k * steps * inWidth),
     )
-    const target = targets.rows(picked.flatMap((row) => wanted[row]))
-    const fit = await link.graph.loss(link.parameters, x, target, { cosine: 1, mse: 0 })
-    loss = fit.loss
-    optimiser.step(
-      new Map(Object.entries(fit.gradients).map(([name, g]) => [`${link.key}.${name}`, g])),
-      learningRateAt(step, rate),
-    )
+    const places = picked.flatMap((text) => Array.from({ length: steps }, (_, t) => text * steps + t))
+    const fit = await link.graph.loss(link.parameters, x, targets.at(places), { cosine: 1, mse: 0 })
+    const gradients = new Map(Object.entries(fit.gradients).map(([name, g]) => [`${link.key}.${name}`, g]))
+    toUnits(trained, gradients)
+    optimiser.step(gradients, learningRateAt(step, rate))
     done()
   }
-  return loss
 }
 
-/** Mean embeddings of lists of tokens. */
-class TargetTable {
-  constructor(
-    private readonly table: ReadonlyMap<number, Float32Array>,
-    private readonly width: number,
-  ) {}
+/** Places that say how good a start is: enough for three digits. */
+const measuredPlaces = 4096
 
-  rows(lists: readonly (readonly number[])[]): Float32Array {
-    const out = new Float32Array(lists.length * this.width)
-    lists.forEach((ids, k) => {
-      const row = out.subarray(k * this.width, (k + 1) * this.width)
-      for (const id of ids) {
-        const e = this.table.get(id)!
-        for (let i = 0; i < row.length; i++) row[i] += e[i] / ids.length
-      }
-    })
-    return out
-  }
-}
-
-async function embeddings(
-  agent: Team['members'][number]['agent'],
-  wanted: readonly (readonly (readonly number[])[])[],
-): Promise<Map<number, Float32Array>> {
-  const ids = [...new Set(wanted.flat(2))]
-  const all = await agent.embed(ids)
-  const width = agent.hiddenSize
-  return new Map(ids.map((id, i) => [id, all.subarray(i * width, (i + 1) * width)]))
-}
-
-/** The first token of the filler text in a model's vocabulary. */
-async function fillerOf(text: ModelText, filler: string): Promise<number> {
-  const [id] = await text.tokenizer.encode(filler)
-  return id ?? text.tokenizer.pad.id
-}
-
-function textOf(prompts: PromptSettings, agent: number): ModelText {
-  const text = prompts.texts[agent]
-  if (!text) throw new Error(`agent ${agent} is not there`)
-  return text
+/** Mean of 1 - cos over places spread evenly. */
+async function meanDistance(link: OuterLink, { images, targets }: LinkPairs): Promise<number> {
+  const { inWidth } = link.graph
+  const count = Math.min(targets.places, measuredPlaces)
+  const places = Array.from({ length: count }, (_, k) => Math.floor((k * targets.places) / count))
+  const x = new Float32Array(count * inWidth)
+  places.forEach((place, k) => x.set(images.subarray(place * inWidth, (place + 1) * inWidth), k * inWidth))
+  return (await link.graph.loss(link.parameters, x, targets.at(places), { cosine: 1, mse: 0 })).cosine
 }

@@ -9,7 +9,10 @@ const least = 1e-6
 /** One odd batch is no reason to worry. */
 const stepsInARow = 5
 
-/** The result is to be called with the gradients of every step; each complaint is made once. */
+/**
+ * The result is to be called with the gradients of every step; each complaint is made once. What is sent and read by nobody (feedback
+ * in the last round) has no gradient by construction and says nothing, for good or bad.
+ */
 export function gradientWatch(
   style: StyleGraph,
   warn: (message: string) => void,
@@ -24,19 +27,22 @@ export function gradientWatch(
   }
   return (gradients) => {
     const rounds = Math.max(0, ...[...gradients.values()].map((g) => g.squaredByRound.length))
-    // what is sent and never read has no gradient by construction
     const used = linksUsed(style, rounds)
     for (const { key } of style.links) {
-      const norms = (gradients.get(key)?.squaredByRound ?? []).map((s) => (s === null ? null : Math.sqrt(s)))
-      const last = norms.reduce((found, n) => n ?? found, null)
-      note(key, used.some((keys) => keys.has(key)) && !last, () => `The link ${key} receives no gradient (${stepsInARow} steps in a row).`)
-      norms.forEach((n, r) => {
-        if (n === null || !last) return
-        note(`${key} ${r}`, n < least * last, () => {
-          const share = `${n.toExponential(1)} against ${last.toExponential(1)} in its last round`
-          return `The link ${key} receives next to no gradient in round ${r + 1} (${share}; ${stepsInARow} steps in a row).`
-        })
-      })
+      const uses = used.flatMap((keys, round) => (keys.has(key) ? [round] : []))
+      if (uses.length === 0) continue
+      const squared = gradients.get(key)?.squaredByRound ?? []
+      const norms = uses.map((round) => Math.sqrt(squared[round] ?? 0))
+      const last = norms.at(-1)!
+      const none = norms.every((n) => n === 0)
+      note(key, none, () => `The link ${key} receives no gradient (${stepsInARow} steps in a row).`)
+      if (none) continue
+      uses.forEach((round, i) =>
+        note(`${key} ${round}`, norms[i] === 0 || norms[i] < least * last, () => {
+          const share = `${norms[i].toExponential(1)} against ${last.toExponential(1)} in its last round`
+          return `The link ${key} receives next to no gradient in round ${round + 1} (${share}; ${stepsInARow} steps in a row).`
+        }),
+      )
     }
   }
 }

@@ -7,8 +7,9 @@ import type { JobContext } from '../job-context'
 import type { Model } from '../job-setup'
 import type { PairRow } from './inner-pairs'
 import type { Judgement } from './loop'
+import { placesRight } from './reading'
 
-/** Rows whose logits are held at once. */
+/** Rows that are rolled out together. */
 const batchRows = 32
 
 /** The share of places within `steps` that are read right; beside it that of texts of which every such place is. */
@@ -19,7 +20,7 @@ export async function judgeRollouts(
   items: readonly PairRow[],
   steps: number,
 ): Promise<Judgement> {
-  let [places, placesRight, textsRight] = [0, 0, 0]
+  let [places, right, textsRight] = [0, 0, 0]
   for (let from = 0; from < items.length; from += batchRows) {
     await ctx.checkpoint()
     const part = items.slice(from, from + batchRows)
@@ -30,31 +31,22 @@ export async function judgeRollouts(
       const values = fed[k].subarray(0, count * agent.hiddenSize)
       return { segments: count > 0 ? [...p.segments, { kind: 'latents', values, count }] : p.segments }
     })
-    const wanted = part.map((r) => r.ids.slice(r.promptLength, Math.min(r.latentEnd, r.promptLength + steps)))
-    const logits = await agent.logits(
-      rows,
-      part.map((r, k) => wanted[k].map((_, t) => r.promptLength - 1 + t)),
-    )
-    logits.forEach((l, k) => {
-      const right = wanted[k].filter(
-        (id, t) => largest(l.subarray(t * agent.vocabSize, (t + 1) * agent.vocabSize)) === id,
-      ).length
-      places += wanted[k].length
-      placesRight += right
-      if (right === wanted[k].length) textsRight++
+    const wanted = part.map((r) => {
+      const ids = r.ids.slice(r.promptLength, Math.min(r.latentEnd, r.promptLength + steps))
+      return { ids, positions: ids.map((_, t) => r.promptLength - 1 + t) }
+    })
+    const counts = await placesRight(agent, rows, wanted, () => ctx.checkpoint())
+    counts.forEach((count, k) => {
+      places += wanted[k].ids.length
+      right += count
+      if (count === wanted[k].ids.length) textsRight++
     })
   }
   const n = items.length
   return {
     name: 'latents read right',
-    value: places ? placesRight / places : 0,
+    value: places ? right / places : 0,
     n: places,
     beside: [{ name: 'texts read right', value: n ? textsRight / n : 0, n }],
   }
-}
-
-function largest(values: Float32Array): number {
-  let best = 0
-  for (let i = 1; i < values.length; i++) if (values[i] > values[best]) best = i
-  return best
 }

@@ -4,13 +4,14 @@ import { describeLeftOut } from '../data/rows'
 import { UserError } from '../errors'
 import type { JobContext } from '../job-context'
 import type { InnerJob } from '../job-spec'
-import { describeModels, openPack, promptSettings, type Resources, restoreParameters } from '../job-setup'
+import { describeModels, promptSettings, type Resources, restoreParameters } from '../job-setup'
+import { readConfig } from '../models/families'
 import { initInnerLink } from '../nn/link-init'
 import { TorchGenerator } from '../nn/torch-generator'
-import { styleOfRole } from '../styles/registry'
 import { checkPrompts } from '../styles/check-prompts'
 import { promptVariant } from '../styles/row-prompts'
 import type { StyleDefinition } from '../styles/style'
+import { openRole } from '../styles/style-file'
 import { type ModelText, promptPackHash } from '../text'
 import { type EmptyStep, type StepReport, train, type TrainingEnd } from './loop'
 import type { TrainingState } from './checkpoints'
@@ -22,6 +23,8 @@ import { judgeRollouts } from './inner-validation'
 import { loadInnerLink } from './link-files'
 import { innerParameters } from './optimiser'
 import { hashOf, StateCollection } from './state-store'
+import { embeddingScale, lastNormUnits, scaleLastNorm } from './last-norm'
+import { defaultLastNorm } from './outer-choices'
 import { recordedOptions } from './recorded-options'
 import { appVersion } from '../version'
 
@@ -31,8 +34,10 @@ export async function trainInner(
   resources: Resources,
   resumed: TrainingState | null,
 ): Promise<TrainingEnd> {
-  const { style, agent } = styleOfRole(job.role)
-  const pack = await openPack(job.promptPack)
+  const { style, agent, pack } = await openRole(job.role, job.style, job.promptPack)
+  const width = (await readConfig(job.model)).hiddenSize
+  // before any weights are opened
+  const startLink = job.startFrom === undefined ? null : await loadInnerLink(job.startFrom, { width, task: job.task })
   // prompts are text here: no model has to be open yet
   const prompts = promptSettings(
     job,
@@ -51,9 +56,7 @@ export async function trainInner(
   })
   const { report } = data
   const model = await resources.model(job.model)
-  const width = model.agent.hiddenSize
   const generator = new TorchGenerator(job.seed)
-  const startLink = job.startFrom === undefined ? null : await loadInnerLink(job.startFrom, { width, task: job.task })
   if (startLink?.manifest)
     await resources.compareOrigin(job.startFrom!, startLink.manifest, job.task, [{ role: job.role, model }])
   if (startLink && startLink.type !== job.linkType)
@@ -61,6 +64,11 @@ export async function trainInner(
   const type = startLink?.type ?? job.linkType
   const fresh = initInnerLink(type, width, generator)
   const parameters = startLink?.parameters ?? fresh
+  const lastNorm = job.lastNorm ?? defaultLastNorm(job.mode)
+  if (lastNorm === 'embedding' && !startLink)
+    scaleLastNorm(parameters, await embeddingScale(model.agent, Math.min(model.agent.vocabSize, model.text.tokenizer.vocabSize)))
+  // as the link is when the run begins, not where it is resumed
+  const units = lastNorm === 'embedding' ? lastNormUnits(parameters) : undefined
   const items = await trainingItems(ctx, model.text, data, job)
   tellMissingFeedback(ctx, style, agent, data, job)
   const collection = join(job.cache ?? join(job.output, 'cache'), hashOf(['inner pairs', model.fingerprint]))
@@ -74,7 +82,7 @@ export async function trainInner(
     const batches = resumed ? BatchOrder.resume(order, resumed.dataOrder) : new BatchOrder(order)
     // the published program divides each loss by the number of micro-batches twice
     const divisor = job.mode === 'reference' ? job.accumulate ** 2 : job.accumulate
-    const trained = innerParameters(parameters)
+    const trained = innerParameters(parameters, units)
 
     async function step(
       draw: () => { rows: readonly number[]; lastOfEpoch: boolean },
@@ -122,7 +130,7 @@ export async function trainInner(
           feedback: null,
           rounds: null,
           metrics,
-          options: recordedOptions(job, ['form', 'textColumn', 'prompts', 'cosineWeight', 'mseWeight']),
+          options: recordedOptions(job, ['form', 'textColumn', 'prompts', 'cosineWeight', 'mseWeight'], { lastNorm }),
           parentRun: job.startFrom ?? null,
           appVersion,
         }),

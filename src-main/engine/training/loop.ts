@@ -11,7 +11,7 @@ import { newestCheckpoint, saveTrainingState, type TrainingState } from './check
 import type { Batch, DataOrderState } from './data-order'
 import type { LinkRecord } from './link-files-record'
 import type { LinkProvenance } from './link-manifest'
-import { AdamW, clipGradients, type TrainedParameter } from './optimiser'
+import { AdamW, clipGradients, toUnits, type TrainedParameter } from './optimiser'
 import { learningRateAt } from './schedule'
 
 export interface BatchSource {
@@ -203,6 +203,7 @@ export async function train(ctx: JobContext, run: TrainingRun, resumed: Training
       }
       emptyInARow = 0
       const rate = learningRateAt(step, settings)
+      toUnits(run.parameters, report.gradients)
       const norm = clipGradients(report.gradients.values(), settings.maxGradNorm)
       // one infinite gradient would poison every parameter: such a step is not taken, and its loss not averaged
       const finite = Number.isFinite(norm) && Number.isFinite(report.loss)

@@ -3,6 +3,7 @@
  * Sums are kept in float64; everything stored is float32.
  */
 import type { LinkParameters } from '../nn/link-types'
+import { scaleInPlace } from '../nn/rows'
 
 export interface TrainedParameter {
   readonly name: string
@@ -10,7 +11,12 @@ export interface TrainedParameter {
   readonly values: Float32Array
   /** Whether weight decay applies. */
   readonly decay: boolean
+  /** The parameter is trained as so many of these: gradients and steps are in this unit. Default 1. */
+  readonly unit?: number
 }
+
+/** Parameter name -> its unit, where it has one. */
+export type Units = ReadonlyMap<string, number>
 
 export interface AdamWOptions {
   readonly weightDecay: number
@@ -31,8 +37,8 @@ export interface Moments {
 export type OptimiserState = ReadonlyMap<string, Moments>
 
 /** An inner link's parameters: matrices decay, biases and layer norms do not. */
-export function innerParameters(parameters: LinkParameters): TrainedParameter[] {
-  return Object.entries(parameters).map(([name, values]) => ({ name, values, decay: isMatrix(name) }))
+export function innerParameters(parameters: LinkParameters, units: Units = new Map()): TrainedParameter[] {
+  return Object.entries(parameters).map(([name, values]) => ({ name, values, decay: isMatrix(name), unit: units.get(name) }))
 }
 
 /**
@@ -42,14 +48,24 @@ export function innerParameters(parameters: LinkParameters): TrainedParameter[] 
 export function outerParameters(
   links: readonly { readonly key: string; readonly parameters: LinkParameters }[],
   mode: 'reference' | 'corrected',
+  units: Units = new Map(),
 ): TrainedParameter[] {
   return links.flatMap(({ key, parameters }) =>
     Object.entries(parameters).map(([name, values]) => ({
       name: `${key}.${name}`,
       values,
       decay: mode === 'reference' || isMatrix(name),
+      unit: units.get(`${key}.${name}`),
     })),
   )
+}
+
+/** Brings gradients, in place, into the units of their parameters: to be done before they are clipped and stepped. */
+export function toUnits(parameters: readonly TrainedParameter[], gradients: ReadonlyMap<string, Float32Array>): void {
+  for (const { name, unit } of parameters) {
+    const gradient = unit === undefined ? undefined : gradients.get(name)
+    if (gradient) scaleInPlace(gradient, unit!)
+  }
 }
 
 /** Layer norms have vectors only; of a linear the weight is the matrix. */
@@ -89,7 +105,7 @@ export class AdamW {
     if (this.byName.size !== parameters.length) throw new Error('two trained parameters share a name')
   }
 
-  /** One step. A parameter without a gradient is neither stepped nor decayed. */
+  /** One step; gradients in the units of their parameters. A parameter without a gradient is neither stepped nor decayed. */
   step(gradients: ReadonlyMap<string, Float32Array>, learningRate: number): void {
     for (const [name, gradient] of gradients) {
       const parameter = this.byName.get(name)
@@ -121,13 +137,13 @@ export class AdamW {
       this.moments.set(name, { steps, first: first.slice(), second: second.slice() })
   }
 
-  private update({ name, values, decay }: TrainedParameter, gradient: Float32Array, learningRate: number): void {
+  private update({ name, values, decay, unit = 1 }: TrainedParameter, gradient: Float32Array, learningRate: number): void {
     const { weightDecay, beta1, beta2, epsilon } = this.settings
     const state = this.momentsOf(name, values.length)
     const { first, second } = state
     state.steps++
     const kept = decay ? 1 - learningRate * weightDecay : 1
-    const stepSize = learningRate / (1 - beta1 ** state.steps)
+    const stepSize = (unit * learningRate) / (1 - beta1 ** state.steps)
     const secondScale = Math.sqrt(1 - beta2 ** state.steps)
     for (let i = 0; i < values.length; i++) {
       const g = gradient[i]

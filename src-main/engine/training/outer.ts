@@ -2,37 +2,40 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { describeLeftOut, readRows } from '../data/rows'
-import { UserError } from '../errors'
-import { readQuestions } from '../evaluation/questions'
 import type { JobContext } from '../job-context'
 import type { OuterJob } from '../job-spec'
-import { alignSpec } from '../job-spec'
 import {
   describeModels,
   openMembers,
-  openPack,
   openTeam,
   promptSettings,
+  readLinks,
   type Resources,
   restoreParameters,
 } from '../job-setup'
 import { rowStream } from '../nn/row-stream'
 import { addInPlace, sumOfSquares } from '../nn/rows'
 import { TorchGenerator } from '../nn/torch-generator'
-import { checkLinkKeys, inRoleOrder, styleByName } from '../styles/registry'
-import { textOf } from '../styles/row-prompts'
+import { checkPrompts } from '../styles/check-prompts'
+import { checkLinkKeys, inRoleOrder } from '../styles/registry'
+import { factsOf } from '../styles/row-prompts'
 import { usualShortestPrefix } from '../styles/stage-text'
-import { promptPackHash } from '../text'
+import { openStyle } from '../styles/style-file'
+import { type ModelText, promptPackHash } from '../text'
+import type { Team } from '../styles/team'
 import { appVersion } from '../version'
-import { alignLinks } from './align'
+import { startOuterLinks } from './align'
 import type { TrainingState } from './checkpoints'
 import { BatchOrder, type DataOrderState } from './data-order'
 import { GroupedBatchOrder } from './grouped-order'
 import { type BatchSource, type EmptyStep, type StepReport, train, type TrainingEnd } from './loop'
 import { outerParameters } from './optimiser'
-import { judgeTeam } from './outer-validation'
+import { settleOuter } from './outer-choices'
+import { readHeldOut } from './held-out'
 import { gradientWatch } from './gradient-watch'
+import { embeddingScale, lastNormUnits, scaleLastNorm } from './last-norm'
 import { recordedOptions } from './recorded-options'
+import { neededRounds } from './rounds-column'
 import { DiskStateStore, hashOf } from './state-store'
 import { OuterSamples, outerColumns } from './training-texts'
 import { type LinkGradient, rescale, type SkipCause, unroll, type UnrollOptions, type UnrollResult } from './unrolled'
@@ -56,51 +59,43 @@ export async function trainOuter(
   resources: Resources,
   resumed: TrainingState | null,
 ): Promise<TrainingEnd> {
-  const style = styleByName(job.style)
+  const { style, pack } = await openStyle(job.style, job.promptPack)
   const agents = inRoleOrder(style, job.agents)
-  const range = typeof job.rounds === 'number' ? { from: job.rounds, to: job.rounds } : job.rounds
-  if (range.from > range.to)
-    throw new UserError({
-      what: 'The range of rounds is empty.',
-      why: `It goes from ${range.from} to ${range.to}.`,
-      next: 'Give the smaller number first.',
-    })
-  const states = job.states ?? (job.mode === 'reference' ? 'reference' : 'shifted')
-  const feedback = job.feedback ?? (job.mode === 'reference' ? 'same' : 'self-fed')
   checkLinkKeys(style, Object.keys(job.linkTypes))
-  const pack = await openPack(job.promptPack)
+  const choices = settleOuter(job, style, (w) => ctx.warn(w))
+  const { rounds: range, states, feedback, learningRate, lastNorm, align } = choices
+  const given = await readLinks(style, agents, job.startFrom, job.task)
   const columns = [...outerColumns(style), ...(job.roundsColumn ? [job.roundsColumn] : [])]
   const { rows, report } = await readRows(job.data, { required: columns, seed: job.seed })
   const leftOut = describeLeftOut(report)
   if (leftOut) ctx.warn(leftOut)
-  const questions = job.validation
-    ? await readQuestions(job.validation.data, {
-        task: job.task,
-        resultMark: job.validation.grader === 'math',
-        seed: job.seed,
-      })
-    : null
-  const heldBack = questions && describeLeftOut(questions.report)
-  if (heldBack) ctx.warn(`Held-out data: ${heldBack}`)
-  // before anything is trained: a row that cannot be read is refused as in the training data
-  const judgedNeeds =
-    questions && job.validation && job.roundsColumn
-      ? questions.questions.map((q) =>
-          neededRounds(q.values[job.roundsColumn!], job.roundsColumn!, q.number, job.validation!.rounds),
-        )
-      : null
+  const heldOut = await readHeldOut(ctx, job, style)
+  const wording = promptSettings(
+    job,
+    style,
+    pack,
+    style.roles.map(() => null),
+  )
+  checkPrompts(wording, {
+    agents: style.roles.map((_, i) => i),
+    rounds: range.to,
+    tasks: new Set(rows.map((r) => factsOf(r.values, '', job.task).task)),
+  })
   const texts = await Promise.all(agents.map(async (a) => (await resources.model(a.model)).text))
   const prompts = promptSettings(job, style, pack, texts)
   const generator = new TorchGenerator(job.seed)
-  const members = await openMembers(resources, agents, generator, job.task)
+  const members = await openMembers(resources, agents, generator, job.task, given.inner)
   const team = await openTeam(
     resources,
     style,
     members,
     generator,
-    { type: (key) => job.linkTypes[key] ?? job.linkType, path: job.startFrom },
+    { type: choices.type, given: given.outer, path: job.startFrom },
     job.task,
   )
+  if (lastNorm === 'embedding' && job.startFrom === undefined) await scaleToReceivers(team, texts)
+  // as the links are when the run begins, not where it is resumed
+  const units = lastNorm === 'embedding' ? unitsOf(team) : new Map<string, number>()
 
   const store = new DiskStateStore(
     join(job.cache ?? join(job.output, 'cache')),
@@ -114,18 +109,19 @@ export async function trainOuter(
     const shared = resumed ? TorchGenerator.fromState(resumed.generator) : generator
     if (resumed)
       for (const [i, link] of team.links.entries()) restoreParameters(link.parameters, resumed.links[i].parameters)
-    else if (job.start === 'aligned') {
-      const spec = job.align ?? alignSpec.parse({})
-      await alignLinks(ctx, team, {
+    else if (job.start !== 'random' && align)
+      await startOuterLinks(ctx, team, {
+        start: job.start,
         prompts,
         rows,
         task: job.task,
-        spec,
+        spec: align,
         mode: job.mode,
         schedule: job.schedule,
         seed: job.seed,
+        threads: job.threads,
+        units,
       })
-    }
     // rows that need more rounds than there are get as many as there are
     const needs = job.roundsColumn
       ? rows.map((r) => neededRounds(r.values[job.roundsColumn!], job.roundsColumn!, r.number, range.to))
@@ -177,13 +173,13 @@ export async function trainOuter(
     return await train(
       ctx,
       {
-        settings: job,
+        settings: { ...job, learningRate },
         title: 'Outer links',
-        parameters: outerParameters(team.links, job.mode),
+        parameters: outerParameters(team.links, job.mode, units),
         generator: shared,
         batches,
         step,
-        saveStart: job.start === 'aligned',
+        saveStart: job.start !== 'random',
         links: () =>
           team.links.map((l) => ({
             kind: 'outer',
@@ -209,26 +205,17 @@ export async function trainOuter(
           feedback,
           rounds: job.rounds,
           metrics,
-          options: recordedOptions(job, ownOptions),
+          options: recordedOptions(job, ownOptions, { align, learningRate, lastNorm }),
           parentRun: job.startFrom ?? null,
           appVersion,
         }),
         skipped: () => [...skips.values()].reduce((a, b) => a + b, 0),
-        ...(job.validation && questions
+        ...(job.validation && heldOut
           ? {
               validation: {
                 every: job.validation.every,
                 patience: job.validation.patience,
-                judge: () =>
-                  judgeTeam(ctx, team, {
-                    prompts,
-                    questions: questions.questions,
-                    validation: job.validation!,
-                    needs: judgedNeeds,
-                    task: job.task,
-                    mode: job.mode,
-                    seed: job.seed,
-                  }),
+                judge: heldOut(ctx, team, prompts),
               },
             }
           : {}),
@@ -240,16 +227,24 @@ export async function trainOuter(
   }
 }
 
-/** The value of the rounds column: a whole number from 1; more than there are rounds counts as all of them. */
-function neededRounds(value: unknown, column: string, row: number, most: number): number {
-  const n = Number(textOf(value))
-  if (!Number.isInteger(n) || n < 1)
-    throw new UserError({
-      what: 'The number of rounds that a row needs cannot be read.',
-      why: `Row ${row} has ${JSON.stringify(value)} in the column "${column}".`,
-      next: 'Put a whole number from 1 there, or train without this column.',
-    })
-  return Math.min(n, most)
+/** Fresh links that end in a layer norm say vectors as long as their receivers' embeddings. */
+async function scaleToReceivers(team: Team, texts: readonly ModelText[]): Promise<void> {
+  const scales = new Map<number, number>()
+  for (const { target, parameters } of team.links) {
+    const { agent } = team.members[target]
+    const vocabulary = Math.min(agent.vocabSize, texts[target].tokenizer.vocabSize)
+    const scale = scales.get(target) ?? (await embeddingScale(agent, vocabulary))
+    scales.set(target, scale)
+    scaleLastNorm(parameters, scale)
+  }
+}
+
+function unitsOf(team: Team): Map<string, number> {
+  return new Map(
+    team.links.flatMap(({ key, parameters }) =>
+      [...lastNormUnits(parameters)].map(([name, unit]) => [`${key}.${name}`, unit] as const),
+    ),
+  )
 }
 
 function batchSource(

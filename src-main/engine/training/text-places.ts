@@ -20,44 +20,80 @@ export async function readerTokens(
   filler: number,
 ): Promise<number[][]> {
   const readerIds = await reader.encode(text)
-  if (
-    readerIds.length > 0 &&
-    readerIds.every((id, i) => writerIds[i] === id) &&
-    (await endOf(text, writer, writerIds)) === readerIds.length
-  )
+  const shared = Math.min(count, readerIds.length)
+  const writerStarts = await beginnings(writer, writerIds, text, count)
+  if (sameCut(writerIds, writerStarts, readerIds, shared, text.length))
     return Array.from({ length: count }, (_, t) => [readerIds[t] ?? filler])
-  const ends = (await beginnings(writer, writerIds, text)).slice(1)
-  const starts = (await beginnings(reader, readerIds, text)).slice(0, -1)
+  const readerStarts = await beginnings(reader, readerIds, text, readerIds.length, writerStarts.at(-1))
   const places: number[][] = []
-  let from = 0
   for (let t = 0; t < count; t++) {
-    const end = ends[t] ?? text.length
+    const from = writerStarts[t] ?? text.length
     if (from >= text.length) {
       places.push([filler])
       continue
     }
-    const here = readerIds.filter((_, j) => starts[j] >= from && starts[j] < end)
+    const end = writerStarts[t + 1] ?? text.length
+    const here = readerIds.filter((_, j) => readerStarts[j] >= from && readerStarts[j] < end)
     places.push(here.length > 0 ? here : (places[t - 1] ?? readerIds.slice(0, 1)))
-    from = Math.max(from, end)
   }
   return places.map((p) => (p.length > 0 ? p : [filler]))
 }
 
-/** How many tokens the text itself takes, without the end of the turn. */
-async function endOf(text: string, tokenizer: Decoding, ids: readonly number[]): Promise<number> {
-  const at = await beginnings(tokenizer, ids, text)
-  const first = at.findIndex((n) => n >= text.length)
-  return first < 0 ? ids.length : first
+/** Whether the writer's first `shared` tokens are the reader's, and the text ends with them where the reader's end. */
+function sameCut(
+  writerIds: readonly number[],
+  writerStarts: readonly number[],
+  readerIds: readonly number[],
+  shared: number,
+  length: number,
+): boolean {
+  if (shared === 0 || !readerIds.slice(0, shared).every((id, t) => writerIds[t] === id)) return false
+  const ended = writerStarts.findIndex((at) => at >= length)
+  return shared < readerIds.length ? ended < 0 || ended >= shared : ended === shared
 }
 
-/** Characters of the text before each token, and after the last: n + 1 numbers that never fall. */
-async function beginnings(tokenizer: Decoding, ids: readonly number[], text: string): Promise<number[]> {
-  const whole = await tokenizer.decode(ids, { skipSpecial: true })
-  const offset = Math.max(0, whole.indexOf(text))
+/**
+ * Characters of the text before each of the first tokens and after the last of them, numbers that never fall. A token that begins
+ * inside a character (byte-level vocabularies cut characters too) has a fraction. Ends early once `far` is reached.
+ */
+async function beginnings(
+  tokenizer: Decoding,
+  ids: readonly number[],
+  text: string,
+  count: number,
+  far = Infinity,
+): Promise<number[]> {
+  const whole = await tokenizer.decode(ids)
+  const found = whole.indexOf(text)
+  // a tokenizer that does not give back what it was given (lower case, other white space): in proportion
+  const place = (shown: number) => (found >= 0 ? shown - found : (shown * text.length) / Math.max(1, whole.length))
   const at: number[] = []
-  for (let k = 0; k <= ids.length; k++) {
-    const shown = (await tokenizer.decode(ids.slice(0, k), { skipSpecial: true })).replace(/\uFFFD+$/, '')
-    at.push(Math.max(at.at(-1) ?? 0, Math.min(text.length, shown.length - offset)))
+  const inside: boolean[] = []
+  for (let k = 0; k <= Math.min(count, ids.length) && (at.at(-1) ?? 0) < far; k++) {
+    const shown = await tokenizer.decode(ids.slice(0, k))
+    const common = commonLength(shown, whole)
+    at.push(Math.max(at.at(-1) ?? 0, Math.min(text.length, Math.max(0, place(common)))))
+    inside.push(common < shown.length && shown.endsWith('\uFFFD'))
   }
-  return at
+  return spread(at, inside, text.length)
+}
+
+function commonLength(a: string, b: string): number {
+  const end = Math.min(a.length, b.length)
+  let n = 0
+  while (n < end && a[n] === b[n]) n++
+  return n
+}
+
+/** Beginnings inside one character divide it evenly: a decoder does not tell how many bytes a token has. */
+function spread(at: readonly number[], inside: readonly boolean[], length: number): number[] {
+  const out = [...at]
+  for (let k = 0; k < at.length; k++) {
+    if (!inside[k] || at[k] >= length) continue
+    let run = 1
+    while (k + run < at.length && inside[k + run] && at[k + run] === at[k]) run++
+    for (let i = 0; i < run; i++) out[k + i] += (i + 1) / (run + 1)
+    k += run - 1
+  }
+  return out
 }
