@@ -5,6 +5,8 @@
  */
 import { z } from 'zod'
 import { innerLinkTypes, outerLinkTypes, type InnerLinkType, type OuterLinkType } from './nn/link-types'
+import { benchmarks, withRecommended } from './released/recommended'
+import { releasedNames } from './released/systems'
 
 const count = z.number().int().min(1)
 const countOrZero = z.number().int().min(0)
@@ -61,6 +63,9 @@ const common = {
   threads: count.optional(),
 }
 
+/** sequential, mixture, distillation, deliberation, or the path of a style file (.json; styles/style-file.ts). */
+const style = z.string().min(1).default('sequential')
+
 const innerLinkType = z.enum(Object.keys(innerLinkTypes) as [InnerLinkType, ...InnerLinkType[]]).default('ln_res_adapter')
 const outerLinkType = z.enum(Object.keys(outerLinkTypes) as [OuterLinkType, ...OuterLinkType[]])
 
@@ -87,6 +92,26 @@ export const agentSpec = z.strictObject({
   innerLinkType,
 })
 
+/**
+ * A published system, or one in the same layout, as folders on this computer: models, inner links and outer links at once. Agents
+ * that the job names itself go before the system's. A path alone: its folder.
+ */
+export const systemSpec = z.union([
+  path.transform((folder) => ({ folder, parts: {} as Record<string, string>, outer: true, name: undefined, benchmark: undefined })),
+  z.strictObject({
+    /** A published system's, which has a style; absent: a system of the job's style. */
+    name: z.enum(releasedNames).optional(),
+    /** Holds a folder per part: `planner`, `critic`, `solver`, `outer`, or called as their repositories. */
+    folder: path.optional(),
+    /** Part -> its folder, where it is not in `folder`. */
+    parts: z.record(z.string(), path).default({}),
+    /** false: models and inner links only. */
+    outer: z.boolean().default(true),
+    /** An evaluation of a named system takes what it leaves out from the settings recommended for this benchmark. */
+    benchmark: z.enum(benchmarks).optional(),
+  }),
+])
+
 /** Held-out rows on which a training run is judged; the real rollout, greedy text. */
 export const validationSpec = z.strictObject({
   data: dataSpec,
@@ -107,6 +132,8 @@ export const validationSpec = z.strictObject({
 export const innerJob = z.strictObject({
   kind: z.literal('inner'),
   ...common,
+  /** The role's style, by name or as a style file (styles/style-file.ts); default: the built-in style that has the role. */
+  style: z.string().min(1).optional(),
   role: z.string().min(1),
   model: path,
   data: dataSpec,
@@ -152,8 +179,10 @@ export const alignSpec = z.strictObject({
 export const outerJob = z.strictObject({
   kind: z.literal('outer'),
   ...common,
-  style: z.string().default('sequential'),
-  agents: z.array(agentSpec).min(2),
+  style,
+  /** One per role; what `system` has need not be named. */
+  agents: z.array(agentSpec).default([]),
+  system: systemSpec.optional(),
   data: dataSpec,
   ...freshOuterLinks,
   /** Continue from these outer links instead of fresh ones. */
@@ -200,13 +229,24 @@ export const generationSpec = z.strictObject({
 export const evaluateJob = z.strictObject({
   kind: z.literal('evaluate'),
   ...common,
-  style: z.string().default('sequential'),
-  agents: z.array(agentSpec).min(1),
+  style,
+  /** One per role; what `system` has need not be named. */
+  agents: z.array(agentSpec).default([]),
+  system: systemSpec.optional(),
   /** Folder of an outer-link checkpoint; absent: freshly initialised from the seed ("untrained"). */
   outerLinks: path.optional(),
   ...freshOuterLinks,
   /** `latents`: the system; `text`: the same team passing text; `single`: the last agent alone, its slot empty. */
   passing: z.enum(['latents', 'text', 'single']).default('latents'),
+  /**
+   * What latents are worth is seen by taking something from them (with `latentSteps: 0` they are taken away altogether: slots are empty).
+   * `untrained-links`: all inner and outer links are drawn anew from the seed, of the types of those that are given.
+   * `shuffled-links`: every outer link works with the parameters of the next one, in creation order and back to the first, among those
+   * of its type and widths; one that has no like keeps its own, and it is an error where none has.
+   * `other-questions`: the team thinks as ever, but the slots of the prompt that is answered hold what it thought for the next question
+   * (in the order in which they are asked, the longest first, and back to the first).
+   */
+  control: z.enum(['none', 'untrained-links', 'shuffled-links', 'other-questions']).default('none'),
   data: dataSpec,
   /** Column names, where the data has others. */
   questionColumn: z.string().optional(),
@@ -224,14 +264,16 @@ export const evaluateJob = z.strictObject({
   keepLatents: z.boolean().default(true),
 })
 
-export const jobSpec = z.discriminatedUnion('kind', [innerJob, outerJob, evaluateJob])
+const anyJob = z.discriminatedUnion('kind', [innerJob, outerJob, evaluateJob])
 
-export type JobSpec = z.infer<typeof jobSpec>
+export const jobSpec = z.preprocess(withRecommended, anyJob)
+
+export type JobSpec = z.infer<typeof anyJob>
 export type InnerJob = z.infer<typeof innerJob>
 export type OuterJob = z.infer<typeof outerJob>
 export type AlignSpec = z.infer<typeof alignSpec>
 export type EvaluateJob = z.infer<typeof evaluateJob>
-export type JobSpecInput = z.input<typeof jobSpec>
+export type JobSpecInput = z.input<typeof anyJob>
 export type DataSpec = z.infer<typeof dataSpec>
 export type AgentSpec = z.infer<typeof agentSpec>
 export type Mode = z.infer<typeof mode>
