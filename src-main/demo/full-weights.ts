@@ -34,7 +34,7 @@ export class FullWeightGraph {
 
   /** Opens a session; whoever opens it disposes it. */
   static async open(config: DecoderConfig, threads: number): Promise<FullWeightGraph> {
-    const { graph, weights } = buildGraph(config)
+    const { graph, weights } = fullWeightGraph(config)
     const shapes = new Map([...weights.inputs].map(([name, v]) => [name, v.shape as number[]]))
     return new FullWeightGraph(await EngineSession.open(graph, { threads }), shapes)
   }
@@ -73,7 +73,8 @@ export class FullWeightGraph {
 
 const gradientName = (weight: string) => `gradient/${weight}`
 
-function buildGraph(config: DecoderConfig): { graph: Graph; weights: InputWeights } {
+/** The graph that `FullWeightGraph` runs. */
+export function fullWeightGraph(config: DecoderConfig): { graph: Graph; weights: InputWeights } {
   const g = new Graph(`full-weight training of ${config.family}`)
   const weights = new InputWeights(g)
   const ids = g.input('ids', 'int64', ['B', 'T'])

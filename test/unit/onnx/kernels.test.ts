@@ -1,8 +1,10 @@
 /** Every graph the engine generates has its kernels: all on the CPU, and on CUDA all but the ones listed here. */
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { fullWeightGraph } from '../../../src-main/demo/full-weights'
+import { modelConfig, roles } from '../../../src-main/demo/tiny-models'
 import { buildAgentGraph } from '../../../src-main/engine/agents/agent-graph'
-import { readConfig } from '../../../src-main/engine/models/families'
+import { readConfig, resolveConfig } from '../../../src-main/engine/models/families'
 import { FileWeights, openTextWeights, type ComputeType } from '../../../src-main/engine/models/weights'
 import { linkGraph } from '../../../src-main/engine/nn/link-graphs'
 import { innerLinkTypes, outerLinkTypes, type InnerLinkType, type OuterLinkType } from '../../../src-main/engine/nn/link-types'
@@ -43,7 +45,21 @@ describe.each(['forward', 'vjp', 'input', 'loss'] as const)('kernels of links: %
   })
 })
 
+it.each(roles)('kernels of full-weight training: %s of the demo', (role) => {
+  const { graph } = fullWeightGraph(resolveConfig(modelConfig(role)))
+  expect([missingKernels(graph, 'cpu'), missingKernels(graph, 'cuda')]).toEqual([[], []])
+})
+
+it('every type of a node counts, not the first alone', () => {
+  const g = new Graph('odd types')
+  const x = g.input('x', 'float32', ['B', 4])
+  const rows = g.node('Gather', [x, g.input('rows', 'float32', ['M'])], [{ dtype: 'float32', shape: ['M', 4] }])[0]
+  const kept = g.node('CumSum', [rows, g.input('axis', 'bool', [])], [{ dtype: 'float32', shape: ['M', 4] }])[0]
+  g.output(g.node('Cast', [kept], [{ dtype: 'float16', shape: ['M', 4] }])[0], 'y')
+  expect(missingKernels(g, 'cpu')).toEqual(['CumSum T2 bool', 'Gather Tind f32'])
+})
+
 it('a node without a kernel is reported', async () => {
   const g = await agentGraph('qwen3', 'float32', false)
-  expect(missingKernels(g, 'cuda')).toEqual(['GroupQueryAttention f32'])
+  expect(missingKernels(g, 'cuda')).toEqual(['GroupQueryAttention T f32', 'GroupQueryAttention T_CACHE f32'])
 })

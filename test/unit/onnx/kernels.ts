@@ -25,14 +25,68 @@ const schemaVersions: Record<string, number> = {
 
 const short: Record<DType, string> = { float32: 'f32', float16: 'f16', bfloat16: 'bf16', int64: 'i64', int32: 'i32', bool: 'bool' }
 
-/** The dtype that the kernel's main type variable stands for. */
-function mainType(n: Node): DType {
-  if (n.op === 'Where') return n.inputs[1]!.dtype
-  if (n.op === 'ConstantOfShape') return n.outputs[0].dtype
-  return n.inputs[0]!.dtype
+/**
+ * Which inputs (i) and outputs (o) each type variable of an operator stands for (onnx and ONNX Runtime's schemas). Operators that
+ * are not here have one variable, T, for all of them.
+ */
+const typed: Record<string, Record<string, readonly string[]>> = {
+  And: { T: ['i'], T1: ['o'] },
+  ArgMax: { T: ['i'] },
+  Cast: { T1: ['i'], T2: ['o'] },
+  ConstantOfShape: { T1: ['i'], T2: ['o'] },
+  CumSum: { T: ['i0', 'o'], T2: ['i1'] },
+  Equal: { T: ['i'], T1: ['o'] },
+  Expand: { T: ['i0', 'o'] },
+  Gather: { T: ['i0', 'o'], Tind: ['i1'] },
+  GatherElements: { T: ['i0', 'o'], Tind: ['i1'] },
+  Greater: { T: ['i'], T1: ['o'] },
+  GreaterOrEqual: { T: ['i'], T1: ['o'] },
+  GroupQueryAttention: {
+    T: ['i0', 'i1', 'i2', 'i7', 'i8', 'i10', 'o0'],
+    T_CACHE: ['i3', 'i4', 'o1', 'o2'],
+    M: ['i5', 'i6'],
+    T_KV_SCALE: ['i12', 'i13'],
+  },
+  Identity: { V: ['i', 'o'] },
+  If: { B: ['i'], V: ['o'] },
+  LayerNormalization: { T: ['i', 'o0'], U: ['o1', 'o2'] },
+  Less: { T: ['i'], T1: ['o'] },
+  LessOrEqual: { T: ['i'], T1: ['o'] },
+  Loop: { I: ['i0'], B: ['i1'], V: ['i2+', 'o'] },
+  Or: { T: ['i'], T1: ['o'] },
+  ReduceMax: { T: ['i0', 'o'] },
+  ReduceMean: { T: ['i0', 'o'] },
+  ReduceSum: { T: ['i0', 'o'] },
+  Reshape: { T: ['i0', 'o'], shape: ['i1'] },
+  RotaryEmbedding: { T: ['i0', 'i2+', 'o'], M: ['i1'] },
+  ScatterElements: { T: ['i0', 'i2', 'o'], Tind: ['i1'] },
+  ScatterND: { T: ['i0', 'i2', 'o'] },
+  Shape: { T: ['i'], T1: ['o'] },
+  SimplifiedLayerNormalization: { T: ['i0'], V: ['i1', 'o0'], U: ['o1'] },
+  Slice: { T: ['i0', 'o'], Tind: ['i1+'] },
+  Split: { T: ['i0', 'o'] },
+  Squeeze: { T: ['i0', 'o'] },
+  TopK: { T: ['i0', 'o0'], I: ['o1'] },
+  Unsqueeze: { T: ['i0', 'o'] },
+  Where: { B: ['i0'], T: ['i1+', 'o'] },
+}
+const oneType = { T: ['i', 'o'] }
+
+/** The dtypes of a node that a type variable stands for, each once. `i2+`: inputs from the third on. */
+function typesAt(n: Node, places: readonly string[]): string[] {
+  const found = places.flatMap((place) => {
+    const all = place[0] === 'i' ? n.inputs : n.outputs
+    const from = place.slice(1).replace('+', '')
+    if (from === '') return all
+    return place.endsWith('+') ? all.slice(Number(from)) : all.slice(Number(from), Number(from) + 1)
+  })
+  return [...new Set(found.flatMap((value) => (value ? [short[value.dtype]] : [])))]
 }
 
-/** Operators (with dtype) that the provider lacks, each once, sorted; an operator the tables do not know throws. */
+/**
+ * What the provider lacks: operator, type variable and type, each once, sorted. An operator, or a type variable of one, that nothing
+ * is known of throws.
+ */
 export function missingKernels(graph: Graph, provider: Provider): string[] {
   const missing = new Set<string>()
   for (const n of graph.allNodes()) {
@@ -41,13 +95,21 @@ export function missingKernels(graph: Graph, provider: Provider): string[] {
     if (!rows) throw new Error(`the kernel tables have no row for ${key}`)
     const version = n.domain ? 1 : schemaVersions[n.op]
     if (version === undefined) throw new Error(`the schema version of ${n.op} is not listed`)
-    const type = short[mainType(n)]
-    const fits = rows.some((r) => {
-      const inRange = r.until === null ? r.since === version : r.since <= version && version <= r.until
-      const types = n.op === 'ConstantOfShape' ? r.types.T2 : (r.types.T ?? r.types.T1 ?? r.types.V)
-      return inRange && (n.op === 'If' || n.op === 'Loop' || !types || types.includes(type))
-    })
-    if (!fits) missing.add(`${n.op} ${type}`)
+    const kernels = rows.filter((r) =>
+      r.until === null ? r.since === version : r.since <= version && version <= r.until,
+    )
+    const lacks = kernels.map((r) => unfit(n, r))
+    if (lacks.length === 0) missing.add(`${n.op} ${version}`)
+    else if (!lacks.some((l) => l.length === 0)) for (const l of lacks[0]) missing.add(`${n.op} ${l}`)
   }
   return [...missing].sort()
+}
+
+/** Type variables of the row that do not allow what the node has. A variable that the row does not print allows everything. */
+function unfit(n: Node, { types }: Row): string[] {
+  const places: Record<string, readonly string[]> = typed[n.op] ?? oneType
+  return Object.entries(types).flatMap(([variable, allowed]) => {
+    if (!places[variable]) throw new Error(`nothing says what ${variable} of ${n.op} stands for`)
+    return typesAt(n, places[variable]).flatMap((type) => (allowed.includes(type) ? [] : [`${variable} ${type}`]))
+  })
 }
