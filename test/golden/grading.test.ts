@@ -2,9 +2,14 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { referenceLetter } from '../../src-main/engine/evaluation/grading/reference/choice'
+import {
+  gradeReferenceChoice,
+  referenceGold,
+  referenceLetter,
+} from '../../src-main/engine/evaluation/grading/reference/choice'
 import { referenceCode } from '../../src-main/engine/evaluation/grading/reference/code'
 import { gradeReferenceMath, normalForms, normalise } from '../../src-main/engine/evaluation/grading/reference/math'
+import { gradeStrictChoice, strictGold } from '../../src-main/engine/evaluation/grading/strict/choice'
 import { gradeStrictMath } from '../../src-main/engine/evaluation/grading/strict/math'
 import { PythonError } from '../../src-main/engine/evaluation/grading/reference/python-text'
 
@@ -30,6 +35,23 @@ interface MathLine {
         norms: Record<string, string> | null
       }
     | { error: string; norms: Record<string, string | { error: string }> }
+}
+
+interface ChoiceLine {
+  id: string
+  answer: string
+  gold: string
+  output: string
+  strict: boolean | null
+  options?: Record<string, string>
+  reference: { letter: string | null; pred: string; correct: boolean }
+}
+
+interface GoldLine {
+  answer: string
+  options: string[] | null
+  strict: string | null
+  reference: string
 }
 
 describe('reference mode', () => {
@@ -71,12 +93,23 @@ describe('reference mode', () => {
     }
   })
 
-  test('choice: the letter without a default', () => {
-    const choice = lines<{ id: string; output: string; reference: { letter: string | null } }>('choice.jsonl')
+  test('choice: the letter without a default, the one that counts, and the verdict', () => {
+    const choice = lines<ChoiceLine>('choice.jsonl')
     expect(choice).toHaveLength(589)
-    for (const { id, output, reference } of choice) {
-      expect({ id, letter: referenceLetter(output) }).toEqual({ id, letter: reference.letter })
+    for (const { id, gold, output, reference } of choice) {
+      const { correct, pred } = gradeReferenceChoice(gold, output)
+      expect({ id, letter: referenceLetter(output), pred, correct }).toEqual({
+        id,
+        letter: reference.letter,
+        pred: reference.pred,
+        correct: reference.correct,
+      })
     }
+  })
+
+  test('choice: the letter of a gold answer in words', () => {
+    for (const line of lines<GoldLine>('medqa-gold.jsonl'))
+      expect({ ...line, reference: referenceGold(line.answer, line.options ?? []) }).toEqual(line)
   })
 
   test('code: the extracted program', () => {
@@ -89,6 +122,23 @@ describe('reference mode', () => {
 })
 
 describe('strict mode', () => {
+  test('choice: the letter that a careful person reads', () => {
+    // the examples of the specification have no right option
+    const judged = lines<ChoiceLine>('choice.jsonl').filter(({ answer }) => answer !== 'spec-12.2')
+    expect(judged).toHaveLength(553)
+    const others = judged.flatMap(({ id, gold, output, strict, options }) => {
+      const { correct, pred, reason } = gradeStrictChoice(gold, output, Object.values(options ?? {}))
+      return correct === strict ? [] : [{ id, gold, pred, strict, correct, reason, output }]
+    })
+    expect(others).toEqual([])
+  })
+
+  test('choice: the right letter of a gold answer in words', () => {
+    const golds = lines<GoldLine>('medqa-gold.jsonl')
+    expect(golds).toHaveLength(55)
+    for (const line of golds) expect({ ...line, strict: strictGold(line.answer, line.options ?? []) }).toEqual(line)
+  })
+
   test('math: what a careful person says, on every line where people agree', () => {
     const clear = lines<MathLine>('math.jsonl').filter(({ strict }) => strict !== null)
     expect(clear).toHaveLength(1828)

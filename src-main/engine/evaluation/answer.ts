@@ -19,7 +19,7 @@ import {
   type Stage,
   type TextTokenizer,
 } from '../text'
-import { type Grader, gradeAnswer } from './grade'
+import { type Grader, gradeAnswer, graderOf } from './grade'
 import { hasParsableAnswer } from './grading'
 import { summariseLatents } from './latents-summary'
 import type { Question } from './questions'
@@ -39,6 +39,8 @@ export interface AnswerSettings {
   readonly task: PackTask
   readonly mode: Mode
   readonly seed: number
+  /** A control: the question whose latents stand in the prompt that a question is answered from; absent: its own. */
+  readonly latentsOf?: (question: Question) => Question
   /** Keep prompts and latents of every stage in the records. */
   readonly keepStages: boolean
   /** Texts before a slot that are shorter are not encoded apart. */
@@ -120,13 +122,15 @@ class BatchRun {
     const { team } = this.system
     if (!team) throw new Error('latents can only be passed over links')
     const { style } = this.settings.prompts
+    const { latentsOf } = this.settings
+    const thinking = [...new Set([...this.questions, ...(latentsOf ? this.questions.map(latentsOf) : [])])]
     const staged = new Map<string, Stage[]>()
     for (let round = 0; round < this.settings.rounds; round++)
       for (let agent = 0; agent < style.agentCount; agent++)
         staged.set(
           `${agent} ${round}`,
           await Promise.all(
-            this.questions.map((q) => agentStage(this.settings.prompts, this.facts(q, agent, round), agent, round)),
+            thinking.map((q) => agentStage(this.settings.prompts, this.facts(q, agent, round), agent, round)),
           ),
         )
     const stageOf = (question: number, agent: number, round: number) => staged.get(`${agent} ${round}`)![question]
@@ -134,13 +138,14 @@ class BatchRun {
     const places = this.questions.map(() => style.roles.map((): number[] => []))
     const rows = await think(
       team,
-      this.questions.map((_, k) => ({ prompt: (agent, round) => stageOf(k, agent, round).prompt.ids })),
+      thinking.map((_, k) => ({ prompt: (agent, round) => stageOf(k, agent, round).prompt.ids })),
       {
         rounds: this.settings.rounds,
         latentSteps: this.settings.latentSteps,
         checkpoint: this.settings.checkpoint,
+        answerFrom: latentsOf && this.questions.map((q) => thinking.indexOf(latentsOf(q))),
         onStage: ({ question, agent, round, slots, states: raw }) => {
-          if (!this.settings.keepStages) return
+          if (!this.settings.keepStages || question >= this.questions.length) return
           if (raw) {
             states[question][agent].push(raw)
             places[question][agent].push(this.stages[question].length)
@@ -287,8 +292,9 @@ class BatchRun {
 
   record(k: number, q: Question, rollout: number, output: Output, seconds: number | null): SampleRecord {
     const verdict = gradeAnswer(this.settings.mode, {
-      grader: this.settings.grader,
+      grader: graderOf(this.settings.grader, q.facts.task),
       gold: q.gold,
+      options: q.options,
       output: output.text,
       ended: output.ended,
     })

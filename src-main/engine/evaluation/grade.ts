@@ -1,10 +1,16 @@
 /** Which verdict counts for an answer, beside all that were made. */
 import type { Mode } from '../job-spec'
+import type { PackTask } from '../text'
 import { grade as gradeText, type GradeRequest } from './grading'
 import type { GradeRecord, SampleRecord } from './sample-record'
 
-/** `math`: reference and strict verdicts. `exact`: every word of the gold text, and the end token. */
-export type Grader = GradeRequest['grader']
+/** `math`: reference and strict verdicts, letters for a choice. `exact`: every word of the gold text, and the end token. */
+export type Grader = 'math' | 'exact'
+
+/** How a question of a task is graded. */
+export function graderOf(grader: Grader, task: PackTask): GradeRequest['grader'] {
+  return grader === 'math' && task === 'choice' ? 'choice' : grader
+}
 
 export type Graded = Pick<SampleRecord, 'correct' | 'strict' | 'grades'>
 
@@ -20,14 +26,16 @@ export function gradeAnswer(mode: Mode, request: GradeRequest): Graded {
         grades: [{ grader: 'exact', correct, prediction: pred, gold, cause: cause ?? null }],
       }
     }
+    case 'choice':
     case 'math': {
       const { reference, strict } = verdict
+      const gold = verdict.grader === 'choice' ? verdict.reference.gold : request.gold
       const grades: GradeRecord[] = [
         {
           grader: 'reference',
           correct: reference.correct,
           prediction: reference.pred,
-          gold: request.gold,
+          gold,
           cause: reference.cause ?? null,
         },
         {

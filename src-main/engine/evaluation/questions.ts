@@ -2,7 +2,7 @@
 import { type DataReport, readRows } from '../data/rows'
 import type { DataSpec } from '../job-spec'
 import { type RowFacts, factsOf, textOf } from '../styles/row-prompts'
-import type { PackTask } from '../text'
+import { hasOptionLines, type PackTask } from '../text'
 import { goldAnswer } from './grading'
 
 export interface Question {
@@ -12,6 +12,8 @@ export interface Question {
   readonly number: number
   readonly question: string
   readonly gold: string
+  /** Of a multiple-choice question, as the row has them; else none. */
+  readonly options: readonly string[]
   readonly facts: RowFacts
   /** Values of columns that group rows, by column. */
   readonly groups: Readonly<Record<string, string>>
@@ -31,6 +33,24 @@ export interface QuestionSettings {
 /** Columns that sort questions into kinds, where a data set has them. */
 const groupColumns = ['depth', 'level', 'subject']
 
+const letterOf = (place: number): string => String.fromCharCode('A'.charCodeAt(0) + place)
+
+/** A list of texts, or texts by letter. */
+function optionsOf(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return []
+  const options = Array.isArray(value)
+    ? value.map(textOf)
+    : Object.entries(value).map(([letter, text]) => `${letter}. ${textOf(text)}`)
+  return options.some((o) => o === '') ? [] : options
+}
+
+/** The question with its options below it, one a line, unless it has them already. */
+function withOptions(question: string, options: readonly string[]): string {
+  if (options.length === 0 || hasOptionLines(question)) return question
+  const labelled = options.every((o) => hasOptionLines(o))
+  return [question, ...options.map((o, i) => (labelled ? o : `${letterOf(i)}. ${o}`))].join('\n')
+}
+
 /** Reads a data set's questions. UserErrors: see readRows. */
 export async function readQuestions(
   data: DataSpec,
@@ -42,7 +62,10 @@ export async function readQuestions(
     seed: settings.seed,
   })
   const questions = rows.map(({ number, text, values }, index) => {
-    const q = text[settings.questionColumn ?? 'question'].trim()
+    const asked = text[settings.questionColumn ?? 'question'].trim()
+    const { task } = factsOf(values, asked, settings.task)
+    const options = task === 'choice' ? optionsOf(values.options) : []
+    const q = task === 'choice' ? withOptions(asked, options) : asked
     const a = text[settings.answerColumn ?? 'answer'].trim()
     const groups = groupColumns.flatMap((c) => (textOf(values[c]) === '' ? [] : [[c, textOf(values[c])] as const]))
     return {
@@ -50,6 +73,7 @@ export async function readQuestions(
       number,
       question: q,
       gold: settings.resultMark ? goldAnswer(a) : a,
+      options,
       facts: factsOf(values, q, settings.task),
       groups: Object.fromEntries(groups),
       values,

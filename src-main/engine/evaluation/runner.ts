@@ -9,15 +9,18 @@ import { UserError } from '../errors'
 import { writeFileWhole, writeJsonWhole } from '../formats/atomic-files'
 import { explainingDiskErrors } from '../formats/disk-errors'
 import type { JobContext } from '../job-context'
-import { openMembers, openPack, openTeam, promptSettings, type Resources } from '../job-setup'
+import { type GivenLinks, openMembers, openTeam, promptSettings, readLinks, type Resources } from '../job-setup'
 import type { JobEventOf } from '../job-events'
 import type { AgentSpec, EvaluateJob } from '../job-spec'
 import { TorchGenerator } from '../nn/torch-generator'
-import { canonicalRole, checkLinkKeys, inRoleOrder, styleByName } from '../styles/registry'
+import { checkPrompts } from '../styles/check-prompts'
+import { checkLinkKeys, inRoleOrder, roleIn } from '../styles/registry'
 import type { PromptSettings } from '../styles/row-prompts'
 import { usualShortestPrefix } from '../styles/stage-text'
 import type { StyleDefinition } from '../styles/style'
-import { promptPackHash } from '../text'
+import { openStyle } from '../styles/style-file'
+import type { OuterLink, Team } from '../styles/team'
+import { answerRetrySuffix, promptPackHash } from '../text'
 import { answer, type AnswerSettings, type System } from './answer'
 import { type Question, readQuestions } from './questions'
 import { resultRecord, sampleRecord, type ResultRecord, type SampleRecord } from './sample-record'
@@ -29,10 +32,12 @@ export const samplesFile = (output: string): string => join(output, 'samples.jso
 export const resultFile = (output: string): string => join(output, 'result.json')
 
 export async function evaluate(ctx: JobContext, job: EvaluateJob, resources: Resources): Promise<EvaluationEnd> {
-  const style = styleByName(job.style)
+  const { style, pack } = await openStyle(job.style, job.promptPack)
   const agents = agentsOf(style, job)
   checkLinkKeys(style, Object.keys(job.linkTypes))
-  const pack = await openPack(job.promptPack)
+  checkControl(job)
+  const given =
+    job.passing === 'latents' ? await readLinks(style, agents as readonly AgentSpec[], job.outerLinks, job.task) : null
   const { questions, report } = await readQuestions(job.data, {
     task: job.task,
     questionColumn: job.questionColumn,
@@ -42,6 +47,23 @@ export async function evaluate(ctx: JobContext, job: EvaluateJob, resources: Res
   })
   const leftOut = describeLeftOut(report)
   if (leftOut) ctx.warn(leftOut)
+  const asked = new Set(questions.map((q) => q.facts.task))
+  const wording = promptSettings(
+    job,
+    style,
+    pack,
+    style.roles.map(() => null),
+  )
+  checkPrompts(wording, {
+    agents: agents.flatMap((a, i) => (a ? [i] : [])),
+    rounds: job.passing === 'single' ? 1 : job.rounds,
+    tasks: asked,
+  })
+  if (job.generation.answerRetry) for (const task of asked) answerRetrySuffix(pack, { task, mode: job.mode })
+  if (job.grader === 'math' && asked.has('code'))
+    ctx.warn(
+      'Programs are not run in this version: the answers to tasks of code are compared with the gold text as they are.',
+    )
   const models = await Promise.all(agents.map(async (a) => (a ? resources.model(a.model) : null)))
   if (job.generation.sample) for (const m of models) m?.text.generation.warnings.forEach((w) => ctx.warn(w))
   const prompts = promptSettings(
@@ -52,12 +74,13 @@ export async function evaluate(ctx: JobContext, job: EvaluateJob, resources: Res
   )
   const system: System = {
     agents: models.map((m) => m?.agent ?? null),
-    team: job.passing === 'latents' ? await openLinks(job, style, agents as readonly AgentSpec[], resources) : null,
+    team: given ? await openLinks(job, style, agents as readonly AgentSpec[], given, resources) : null,
   }
   const records = ctx.resume ? await answeredSoFar(job, questions) : new Map<number, SampleRecord[]>()
   ctx.say({ kind: 'started', job: 'evaluate', resumedFrom: ctx.resume ? records.size : null })
   await writeFileWhole(samplesFile(job.output), [...records.values()].map(lines))
   const progress = ctx.progress('questions', 'Answering questions', questions.length, 'questions', records.size)
+  const ordered = inOrder(questions)
   const settings: AnswerSettings = {
     ...job,
     prompts,
@@ -66,11 +89,14 @@ export async function evaluate(ctx: JobContext, job: EvaluateJob, resources: Res
     shortestPrefix: usualShortestPrefix,
     checkpoint: () => ctx.checkpoint(),
     onWriting: (writing) => progress.writing(writing),
+    ...(job.control === 'other-questions'
+      ? { latentsOf: (q) => ordered[(ordered.indexOf(q) + 1) % ordered.length] }
+      : {}),
   }
   const spent = [...records.values()].reduce((n, [r]) => n + (r.seconds ?? 0), 0)
   const started = performance.now()
   for (const batch of batches(
-    questions.filter((q) => !records.has(q.index)),
+    ordered.filter((q) => !records.has(q.index)),
     job.batchSize,
   )) {
     await ctx.checkpoint()
@@ -92,7 +118,7 @@ export async function evaluate(ctx: JobContext, job: EvaluateJob, resources: Res
 function agentsOf(style: StyleDefinition, job: EvaluateJob): readonly (AgentSpec | null)[] {
   if (job.passing !== 'single') return inRoleOrder(style, job.agents)
   const { role } = style.roles[style.last]
-  const own = job.agents.filter((a) => canonicalRole(a.role) === role)
+  const own = job.agents.filter((a) => roleIn(style, a.role) === style.last)
   if (own.length === 1) return style.roles.map((_, i) => (i === style.last ? own[0] : null))
   throw new UserError({
     what: 'There is no single agent to evaluate.',
@@ -101,27 +127,71 @@ function agentsOf(style: StyleDefinition, job: EvaluateJob): readonly (AgentSpec
   })
 }
 
+/** A control takes something from the latents: without them it would say nothing. */
+function checkControl(job: EvaluateJob): void {
+  if (job.control === 'none' || job.passing === 'latents') return
+  throw new UserError({
+    what: `The control "${job.control}" would change nothing.`,
+    why: job.passing === 'text' ? 'The team passes text, no latents.' : 'A single agent reads no latents.',
+    next: 'Leave out "control", or set "passing" to "latents".',
+  })
+}
+
 async function openLinks(
   job: EvaluateJob,
   style: StyleDefinition,
   agents: readonly AgentSpec[],
+  given: GivenLinks,
   resources: Resources,
-): Promise<System['team']> {
+): Promise<Team> {
   const generator = new TorchGenerator(job.seed)
-  const members = await openMembers(resources, agents, generator, job.task)
-  return openTeam(
+  const untrained = job.control === 'untrained-links'
+  const members = await openMembers(
+    resources,
+    untrained ? agents.map((a, i) => ({ ...a, innerLinkType: given.inner[i]?.type ?? a.innerLinkType })) : agents,
+    generator,
+    job.task,
+    untrained ? agents.map(() => null) : given.inner,
+  )
+  const team = await openTeam(
     resources,
     style,
     members,
     generator,
-    { type: (key) => job.linkTypes[key] ?? job.linkType, path: job.outerLinks },
+    {
+      type: (key) => given.outer?.links.get(key)?.type ?? job.linkTypes[key] ?? job.linkType,
+      given: untrained ? null : given.outer,
+      path: job.outerLinks,
+    },
     job.task,
   )
+  return job.control === 'shuffled-links' ? { ...team, links: shuffled(team.links) } : team
+}
+
+/** Every link with the parameters of the next one of its type and widths, the last with those of the first. UserError where no two are alike. */
+export function shuffled(links: readonly OuterLink[]): OuterLink[] {
+  const alike = (a: OuterLink, b: OuterLink) =>
+    a.type === b.type && a.graph.inWidth === b.graph.inWidth && a.graph.outWidth === b.graph.outWidth
+  const made = links.map((link, i) => {
+    const next = [...links.slice(i + 1), ...links.slice(0, i + 1)].find((other) => alike(link, other))!
+    return { ...link, parameters: next.parameters }
+  })
+  if (made.some((link, i) => link.parameters !== links[i].parameters)) return made
+  throw new UserError({
+    what: 'The links cannot be shuffled.',
+    why: `No two of them are of one type and of the same widths (${links
+      .map(({ key, graph }) => `${key}: ${graph.inWidth} to ${graph.outWidth}`)
+      .join(', ')}).`,
+    next: 'Choose the control "other-questions" or "untrained-links".',
+  })
 }
 
 /** Long ones first: memory runs out at the start or never, and the last batches are quick. */
-function batches(questions: readonly Question[], size: number): Question[][] {
-  const ordered = [...questions].sort((a, b) => b.question.length - a.question.length || a.index - b.index)
+function inOrder(questions: readonly Question[]): Question[] {
+  return [...questions].sort((a, b) => b.question.length - a.question.length || a.index - b.index)
+}
+
+function batches(ordered: readonly Question[], size: number): Question[][] {
   const made: Question[][] = []
   for (let from = 0; from < ordered.length; from += size) made.push(ordered.slice(from, from + size))
   return made

@@ -20,6 +20,7 @@ export {
   answerRetryText,
   buildPrompt,
   codeTypeOf,
+  hasOptionLines,
   plainTrainingText,
   type PlainTrainingText,
   type PromptRequest,

@@ -1,6 +1,6 @@
-/** The letter that the reference finds in a multiple-choice output. */
+/** Multiple choice as the published reference grades it: a letter where one is found, else A, on both sides. */
 import { boxedText, finalChoiceLabel, labelledText } from './boxed'
-import { stripPython } from '../../../text/python-text'
+import { PYTHON_SPACE, stripPython } from '../../../text/python-text'
 import { skipSpace } from './python-text'
 
 const keyword = /choice|option|answer/giu
@@ -37,4 +37,47 @@ export function referenceLetter(output: string): string | null {
   return (
     (boxed !== null ? letterIn(boxed) : null) ?? (labelled !== null ? letterIn(labelled) : null) ?? letterIn(output)
   )
+}
+
+export interface ReferenceChoice {
+  readonly correct: boolean
+  /** What counted as the answer; A also where no letter was found. */
+  readonly pred: string
+  readonly gold: string
+  /** Set where the letter of the answer is a default. */
+  readonly cause?: string
+}
+
+/** Compares the letters of an output and of a row's gold, both of which default to A. */
+export function gradeReferenceChoice(gold: string, output: string): ReferenceChoice {
+  const [wanted, found] = [referenceLetter(gold) ?? 'A', referenceLetter(output)]
+  const pred = found ?? 'A'
+  return {
+    correct: pred === wanted,
+    pred,
+    gold: wanted,
+    ...(found ? {} : { cause: 'no letter was found, which counts as A' }),
+  }
+}
+
+const optionLabel = new RegExp(`^[${PYTHON_SPACE}]*([A-Da-d])[${PYTHON_SPACE}]*[.):\\-]`, 'u')
+
+function withoutLabel(text: string): string {
+  return stripPython(stripPython(text).replace(optionLabel, ''))
+    .replace(new RegExp(`[${PYTHON_SPACE}]+`, 'gu'), ' ')
+    .toLowerCase()
+}
+
+/** The letter of a gold answer that is given as text: a letter in it, else the first option that it contains or is part of, else A. */
+export function referenceGold(answer: string, options: readonly string[]): string {
+  const letter = referenceLetter(answer)
+  if (letter) return letter
+  const wanted = withoutLabel(answer)
+  if (wanted !== '')
+    for (const option of options) {
+      const text = withoutLabel(option)
+      const label = optionLabel.exec(option)
+      if (label && text !== '' && (text.includes(wanted) || wanted.includes(text))) return label[1].toUpperCase()
+    }
+  return 'A'
 }

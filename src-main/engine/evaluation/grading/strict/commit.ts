@@ -11,7 +11,7 @@ export interface Commitment {
 const thinkTag = /<(\/?)think(?:ing)?>/gi
 
 /** The text outside closed think blocks, and what stands in a block that never closes. */
-function splitThinking(output: string): { spoken: string; unclosed: string | null } {
+export function splitThinking(output: string): { spoken: string; unclosed: string | null } {
   let spoken = ''
   let from = 0
   let opened: number | null = null
@@ -31,7 +31,9 @@ function splitThinking(output: string): { spoken: string; unclosed: string | nul
 }
 
 interface Boxes {
-  /** The last complete box with something in it. */
+  /** Every complete box with something in it, in order of their ends; `start` to `end` is what stands between the braces. */
+  complete: { text: string; start: number; end: number }[]
+  /** The last of them. */
   filled: string | null
   /** Whether an empty box comes behind it. */
   emptyLast: boolean
@@ -44,14 +46,15 @@ interface Boxes {
 /** A box opens (groups 1, 2), or takes a single character (3); other escaped characters are skipped, braces counted. */
 const boxParts = /\\(boxed|fbox)\s*(\{)|\\boxed\s*([0-9A-Za-z])|\\[\s\S]|[{}]/g
 
-function findBoxes(text: string): Boxes {
-  const boxes: Boxes = { filled: null, emptyLast: false, unclosed: null, framed: null }
+export function findBoxes(text: string): Boxes {
+  const boxes: Boxes = { complete: [], filled: null, emptyLast: false, unclosed: null, framed: null }
   const open: { name: string; start: number }[] = []
   for (const part of text.matchAll(boxParts)) {
     const end = part.index + part[0].length
     if (part[2]) {
       open.push({ name: part[1], start: end })
     } else if (part[3]) {
+      boxes.complete.push({ text: part[3], start: end - 1, end })
       Object.assign(boxes, { filled: part[3], emptyLast: false })
     } else if (part[0] === '{') {
       open.push({ name: '', start: end })
@@ -61,7 +64,10 @@ function findBoxes(text: string): Boxes {
       if (group?.name === 'fbox') boxes.framed = content || boxes.framed
       if (group?.name !== 'boxed') continue
       if (content === '') boxes.emptyLast = true
-      else Object.assign(boxes, { filled: content, emptyLast: false })
+      else {
+        boxes.complete.push({ text: content, start: group.start, end: part.index })
+        Object.assign(boxes, { filled: content, emptyLast: false })
+      }
     }
   }
   const last = open.findLast((group) => group.name === 'boxed')
