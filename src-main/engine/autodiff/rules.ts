@@ -166,6 +166,7 @@ const arithmetic: RuleTable = {
       return op.sub(c.g, t, op.mul(c.g, t, c.step.outputs[0]))
     },
   ]),
+  Softplus: elementwise([(c, dy) => op.mul(c.g, dy, op.sigmoid(c.g, inputs(c)[0]))]),
   Erf: elementwise([
     (c, dy) => {
       const x = inputs(c)[0]

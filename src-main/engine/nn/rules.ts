@@ -5,6 +5,8 @@ import { operatorRules } from '../autodiff/rules'
 import type { Graph, Value } from '../onnx/graph'
 import { gatedGeluRule, gatedSiluRule, geluRule } from './activations'
 import { attentionRule } from './attention'
+import { causalConvRule } from './causal-conv'
+import { deltaRuleRule } from './delta-rule'
 import { cosineDistanceRule, crossEntropyRule, headCrossEntropyRule } from './losses'
 import { layerNormRule, rmsNormRule } from './norms'
 import { rotaryRule } from './rotary'
@@ -19,6 +21,8 @@ export const rules: RuleTable = {
   GatedGelu: gatedGeluRule,
   Rotary: rotaryRule,
   Attention: attentionRule,
+  CausalConv: causalConvRule,
+  DeltaRule: deltaRuleRule,
   CrossEntropy: crossEntropyRule,
   HeadCrossEntropy: headCrossEntropyRule,
   CosineDistance: cosineDistanceRule,

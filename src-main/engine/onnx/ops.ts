@@ -75,6 +75,7 @@ export const log = unary('Log')
 export const sqrt = unary('Sqrt')
 export const erf = unary('Erf')
 export const sigmoid = unary('Sigmoid')
+export const softplus = unary('Softplus')
 export const tanh = unary('Tanh')
 export const cos = unary('Cos')
 export const sin = unary('Sin')
@@ -366,8 +367,9 @@ export function topK(g: Graph, x: Value, k: Value, kDim: Dim): [Value, Value] {
   return [values, indices]
 }
 
-export function cumSum(g: Graph, x: Value): Value {
-  return g.node('CumSum', [x, g.ints([x.shape.length - 1], [])], [{ dtype: x.dtype, shape: x.shape }])[0]
+/** Sums along the last axis up to each element, or from each element to the end. */
+export function cumSum(g: Graph, x: Value, from: 'start' | 'end' = 'start'): Value {
+  return g.node('CumSum', [x, g.ints([x.shape.length - 1], [])], [{ dtype: x.dtype, shape: x.shape }], { reverse: int(from === 'end' ? 1 : 0) })[0]
 }
 
 /**
@@ -442,6 +444,45 @@ export function loop(
       ...out.stacked.map((v) => ({ dtype: v.dtype, shape: [stackDim, ...v.shape] })),
     ],
     { body: graphAttribute(inner) },
+  )
+  return { states: results.slice(0, states.length), stacked: results.slice(states.length) }
+}
+
+/**
+ * `Scan`: carries `states` over the slices of `inputs` along their first axis (the same for all), from the last to the
+ * first with `reverse`. The body returns the next states and values that are stacked, slice n's at n.
+ */
+export function scan(
+  g: Graph,
+  states: readonly Value[],
+  inputs: readonly Value[],
+  body: (inner: Graph, carried: readonly Value[], slices: readonly Value[]) => { states: readonly Value[]; stacked: readonly Value[] },
+  reverse = false,
+): { states: Value[]; stacked: Value[] } {
+  const [count] = inputs[0].shape
+  for (const x of inputs) need(x.shape[0] === count, 'Scan', 'the inputs differ in length', inputs)
+  const inner = g.subgraph('scan')
+  const carried = states.map((v) => inner.input('carried', v.dtype, v.shape))
+  const slices = inputs.map((v) => inner.input('slice', v.dtype, v.shape.slice(1)))
+  const out = body(inner, carried, slices)
+  out.states.forEach((v, i) =>
+    need(v.dtype === carried[i].dtype && sameShape(v.shape, carried[i].shape), 'Scan', `carried value ${i} changes`, [carried[i], v]),
+  )
+  for (const v of [...out.states, ...out.stacked]) inner.result(v)
+  const results = g.node(
+    'Scan',
+    [...states, ...inputs],
+    [
+      ...states.map((v) => ({ dtype: v.dtype, shape: v.shape })),
+      ...out.stacked.map((v) => ({ dtype: v.dtype, shape: [count, ...v.shape] })),
+    ],
+    {
+      body: graphAttribute(inner),
+      num_scan_inputs: int(inputs.length),
+      ...(reverse
+        ? { scan_input_directions: ints(inputs.map(() => 1)), scan_output_directions: ints(out.stacked.map(() => 1)) }
+        : {}),
+    },
   )
   return { states: results.slice(0, states.length), stacked: results.slice(states.length) }
 }

@@ -4,6 +4,8 @@ import { checkpoint } from '../../../src-main/engine/autodiff/checkpoint'
 import { MissingRuleError } from '../../../src-main/engine/autodiff/gradients'
 import { gatedGelu, gatedSilu, gelu } from '../../../src-main/engine/nn/activations'
 import { maskedAttention, MASKED, type HeadLayout } from '../../../src-main/engine/nn/attention'
+import { causalConv } from '../../../src-main/engine/nn/causal-conv'
+import { deltaRule, type DeltaLayout } from '../../../src-main/engine/nn/delta-rule'
 import { cosineDistance, crossEntropy, headCrossEntropy } from '../../../src-main/engine/nn/losses'
 import { layerNorm, rmsNorm } from '../../../src-main/engine/nn/norms'
 import { rotary, rotaryTable } from '../../../src-main/engine/nn/rotary'
@@ -28,6 +30,26 @@ const layout: HeadLayout = { heads: 4, kvHeads: 2, headDim: 4, scale: 0.5, compu
 /** Causal mask for 3 new places after 2 cached ones, the first of which is hidden. */
 const maskRows = [0, 1, 2].flatMap((t) => [0, 1, 2, 3, 4].map((j) => (j === 0 || j - 2 > t ? MASKED : 0)))
 
+/** 70 places of text: two whole chunks and a part of one. */
+const delta = (name: string, h: DeltaLayout): RuleCase => {
+  const [batch, time] = [2, 70]
+  return {
+    name,
+    operands: [
+      { shape: [batch, time, h.keyHeads * h.keyDim] },
+      { shape: [batch, time, h.keyHeads * h.keyDim] },
+      { shape: [batch, time, h.valueHeads * h.valueDim] },
+      { shape: [batch, time, h.valueHeads] },
+      { shape: [batch, time, h.valueHeads] },
+      { shape: [batch, h.valueHeads, h.keyDim, h.valueDim], fixed: Array.from({ length: batch * h.valueHeads * h.keyDim * h.valueDim }, (_, i) => Math.sin(i)) },
+    ],
+    build: (g, [q, k, v, decay, beta, state]) => {
+      const rows = { q, k: op.scale(g, k, 0.4), v, decay: op.neg(g, op.exp(g, decay)), beta: op.sigmoid(g, beta) }
+      return deltaRule(g, rows, state, h).output
+    },
+  }
+}
+
 const cases: RuleCase[] = [
   binary('Add', op.add, [4]),
   binary('Add of one column', op.add, [3, 1]),
@@ -45,6 +67,7 @@ const cases: RuleCase[] = [
   unary('Cos', op.cos),
   unary('Sin', op.sin),
   unary('QuickGelu', op.silu),
+  unary('Softplus', op.softplus),
   unary('Identity', (g, x) => g.node('Identity', [x], [{ dtype: 'float32', shape: x.shape }])[0]),
   unary('Cast', (g, x) => op.mul(g, x, g.node('Cast', [x], [{ dtype: 'float32', shape: x.shape }], { to: { kind: 'int', value: 1 } })[0])),
   unary('Reshape', (g, x) => op.mul(g, op.reshape(g, x, [2, 6]), op.reshape(g, x, [2, 6]))),
@@ -118,6 +141,13 @@ const cases: RuleCase[] = [
       return maskedAttention(g, q, k, v, null, mask, layout).output
     },
   },
+  {
+    name: 'CausalConv',
+    operands: [{ shape: [2, 5, 3] }, { shape: [3, 1, 4] }, { shape: [2, 3, 3], fixed: Array.from({ length: 18 }, (_, i) => Math.sin(i)) }],
+    build: (g, [x, w, past]) => causalConv(g, x, w, past),
+  },
+  delta('DeltaRule, fused', { keyHeads: 1, valueHeads: 2, keyDim: 4, valueDim: 3, compute: 'float32' }),
+  delta('DeltaRule, chunked', { keyHeads: 2, valueHeads: 2, keyDim: 3, valueDim: 5, compute: 'float16' }),
   { name: 'CrossEntropy', operands: [{ shape: [3, 5] }, { shape: [3], ints: [4, 0, 2] }], build: (g, [x, i]) => crossEntropy(g, x, i) },
   {
     name: 'HeadCrossEntropy',
@@ -154,9 +184,9 @@ describe('differentiation rules', () => {
   it('a missing one is an error that names the operator', () => {
     const g = new Graph('missing')
     const x = g.input('x', 'float32', [3])
-    const y = g.node('Softplus', [x], [{ dtype: 'float32', shape: [3] }])[0]
+    const y = g.node('Softsign', [x], [{ dtype: 'float32', shape: [3] }])[0]
     expect(() => gradients(g, [[y, x]], [x])).toThrow(MissingRuleError)
-    expect(() => gradients(g, [[y, x]], [x])).toThrow(/Softplus/)
+    expect(() => gradients(g, [[y, x]], [x])).toThrow(/Softsign/)
   })
 
   it('give null where nothing depends on a value', () => {
