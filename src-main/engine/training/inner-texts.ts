@@ -15,7 +15,15 @@ import {
   renderInnerRow,
   renderTextRow,
 } from '../text'
-import { questionColumn, questionOf, roleColumns, rolePrompt, roleTexts } from './training-texts'
+import {
+  publishedNulls,
+  questionColumn,
+  questionOf,
+  roleColumns,
+  rolePrompt,
+  roleTexts,
+  slotsMayBeBlank,
+} from './training-texts'
 
 /** One text to learn from: an answer to a prompt, or a text by itself. */
 export type InnerTask =
@@ -72,13 +80,13 @@ async function roleData(job: InnerDataJob, data: DataSpec, prompts: PromptSettin
   const read = await readRows(data, {
     required: columns.required,
     seed: job.seed,
-    ...(published && style.name === 'sequential' ? { nullAs: 'None' } : {}),
+    ...publishedNulls(style, job.mode),
     hint: 'Rows of questions and answers alone train with "form": "question-answer", plain text with "form": "text".',
   })
   const own = columns.finder(read.report.columns)
   const marked = published && style.roles[agent].role === 'tool-caller'
   const find: typeof own = marked ? (a, values) => (a === agent ? own(a, values) : publishedMarker) : own
-  const options = { find, blankSlots: published && style.name === 'mixture' }
+  const options = { find, blankSlots: published && slotsMayBeBlank(style) }
   return {
     ...read,
     kinds: new Set(read.rows.map((r) => factsOf(r.values, '', job.task).task)),

@@ -26,6 +26,7 @@ import { hashOf, StateCollection } from './state-store'
 import { embeddingScale, lastNormUnits, scaleLastNorm } from './last-norm'
 import { defaultLastNorm } from './outer-choices'
 import { recordedOptions } from './recorded-options'
+import { describeFilled } from './training-texts'
 import { appVersion } from '../version'
 
 export async function trainInner(
@@ -66,7 +67,10 @@ export async function trainInner(
   const parameters = startLink?.parameters ?? fresh
   const lastNorm = job.lastNorm ?? defaultLastNorm(job.mode)
   if (lastNorm === 'embedding' && !startLink)
-    scaleLastNorm(parameters, await embeddingScale(model.agent, Math.min(model.agent.vocabSize, model.text.tokenizer.vocabSize)))
+    scaleLastNorm(
+      parameters,
+      await embeddingScale(model.agent, Math.min(model.agent.vocabSize, model.text.tokenizer.vocabSize)),
+    )
   // as the link is when the run begins, not where it is resumed
   const units = lastNorm === 'embedding' ? lastNormUnits(parameters) : undefined
   const items = await trainingItems(ctx, model.text, data, job)
@@ -155,7 +159,8 @@ export async function trainInner(
 function tellProblems(ctx: JobContext, { report, filled }: InnerData, where: string): void {
   const leftOut = describeLeftOut(report)
   if (leftOut) ctx.warn(where + leftOut)
-  if (filled > 0) ctx.warn(`${where}${filled} rows lack a text and are trained on "None" in its place, as published.`)
+  const replaced = describeFilled(filled)
+  if (replaced) ctx.warn(where + replaced)
 }
 
 /** Feedback prompts were asked for, but no row has a text for them. */

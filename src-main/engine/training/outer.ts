@@ -37,7 +37,7 @@ import { embeddingScale, lastNormUnits, scaleLastNorm } from './last-norm'
 import { recordedOptions } from './recorded-options'
 import { neededRounds } from './rounds-column'
 import { DiskStateStore, hashOf } from './state-store'
-import { OuterSamples, outerColumns } from './training-texts'
+import { describeFilled, OuterSamples, outerColumns, publishedNulls } from './training-texts'
 import { type LinkGradient, rescale, type SkipCause, unroll, type UnrollOptions, type UnrollResult } from './unrolled'
 
 const ownOptions = [
@@ -66,9 +66,12 @@ export async function trainOuter(
   const { rounds: range, states, feedback, learningRate, lastNorm, align } = choices
   const given = await readLinks(style, agents, job.startFrom, job.task)
   const columns = [...outerColumns(style), ...(job.roundsColumn ? [job.roundsColumn] : [])]
-  const { rows, report } = await readRows(job.data, { required: columns, seed: job.seed })
-  const leftOut = describeLeftOut(report)
-  if (leftOut) ctx.warn(leftOut)
+  const { rows, report, filled } = await readRows(job.data, {
+    required: columns,
+    seed: job.seed,
+    ...publishedNulls(style, job.mode),
+  })
+  for (const note of [describeLeftOut(report), describeFilled(filled)]) if (note) ctx.warn(note)
   const heldOut = await readHeldOut(ctx, job, style)
   const wording = promptSettings(
     job,

@@ -45,10 +45,22 @@ export interface RoleColumns {
 
 export type TextFinder = (agent: number, values: Values) => string
 
+/** Published inner training of a summarizer does without the texts of experts that have none. */
+export const slotsMayBeBlank = (style: StyleDefinition): boolean => style.name === 'mixture'
+
+/** Published training of sequential systems reads what is missing as a text. For `readRows`. */
+export function publishedNulls(style: StyleDefinition, mode: Mode): { nullAs?: string } {
+  return mode === 'reference' && style.name === 'sequential' ? { nullAs: 'None' } : {}
+}
+
+/** A line for the log; null where nothing was filled. */
+export function describeFilled(filled: number): string | null {
+  return filled > 0 ? `${filled} rows lack a text and are trained on "None" in its place, as published.` : null
+}
+
 /**
  * The role's own text and what stands in the slots of its first prompt. In reference mode as published: of several names the
- * first that the data has counts for every row, and outside sequential systems only the role's own text has to be there, for a
- * learner also what stands in its slot.
+ * first that the data has counts for every row; in a mixture and a deliberation only the role's own text has to be there.
  */
 export function roleColumns(style: StyleDefinition, agent: number, mode: Mode): RoleColumns {
   const sources = linksInto(style, agent, 0).map((l) => l.source)
@@ -58,7 +70,7 @@ export function roleColumns(style: StyleDefinition, agent: number, mode: Mode): 
       finder: () => (a, values) => targetText(style.roles[a], values),
     }
   const names = (a: number) => style.roles[a].innerTargets ?? style.roles[a].targets
-  const needed = style.name === 'sequential' || style.roles[agent].role === 'learner' ? [...sources, agent] : [agent]
+  const needed = slotsMayBeBlank(style) || style.name === 'deliberation' ? [agent] : [...sources, agent]
   return {
     required: [questionColumn, ...needed.map(names)],
     finder: (columns) => (a, values) => {

@@ -1,5 +1,5 @@
 /** Inner training of every role, and of rows without one, through real jobs on a small random model. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { JobSpecInput } from '../../../src-main/engine/job-spec'
 import { styles } from '../../../src-main/engine/styles/registry'
@@ -118,7 +118,11 @@ describe('is told', () => {
         prompts: { planner: { first: ['{{question}}'] } },
       }),
     )
-    const spec = await job(rows(2), { promptPack: pack, model: place.path('nowhere') })
+    // nothing but its config is there
+    const model = place.path('model')
+    mkdirSync(model)
+    copyFileSync(`${await byteModel(1, 32)}/config.json`, `${model}/config.json`)
+    const spec = await job(rows(2), { promptPack: pack, model })
     expect((await run({ ...spec, role: 'reflector' })).failure).toMatch(
       /"Mine", prompts\.reflector: the role "reflector" has no text for the situation "first"; there are prompts for planner/,
     )
