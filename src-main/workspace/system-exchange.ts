@@ -9,7 +9,7 @@ import { writeFolderWhole } from '../engine/formats/atomic-files'
 import type { EvaluateJob, JobSpec } from '../engine/job-spec'
 import { readConfig } from '../engine/models/families'
 import { findSystem, type SystemPlace } from '../engine/released/find-system'
-import { hasLinksByTask, partOf, styleOfSystem } from '../engine/released/parts'
+import { hasLinksByTask, partOf } from '../engine/released/parts'
 import { withSystem } from '../engine/released/system-spec'
 import { outerPart } from '../engine/released/systems'
 import { inRoleOrder, styleByName } from '../engine/styles/registry'
@@ -53,14 +53,12 @@ export async function exportSystem(jobs: readonly JobSpec[], to: string): Promis
 async function trained(spec: JobSpec): Promise<Trained> {
   if (spec.kind !== 'evaluate') throw refuse(`The job is of the kind ${spec.kind}.`, 'Give the spec of an evaluation.')
   const job = (await withSystem(spec)) as EvaluateJob
-  const style = styleByName(job.style)
-  publishedStyle(style.name)
+  const style = styleByName(publishedStyle(job.style))
   const { outerLinks, task } = job
   const models: string[] = []
   const inner: ExportedInner[] = []
   for (const { role, model, innerLink } of inRoleOrder(style, job.agents)) {
-    if (innerLink === undefined)
-      throw refuse(`The ${role} has no inner link.`, 'Name the trained link of every agent.')
+    if (innerLink === undefined) throw refuse(`The ${role} has no inner link.`, 'Name the trained link of every agent.')
     const { hiddenSize } = await readConfig(model)
     models.push(await realpath(model))
     inner.push(await exportedInner(innerLink, hiddenSize, task))
@@ -84,7 +82,10 @@ function checkTogether(systems: readonly Trained[]): void {
     throw refuse(`The style ${first.style.name} has one set of links for all tasks.`, 'Export one evaluation.')
   const known = systems.map((s) => layoutTask(s.task))
   if (new Set(known).size < known.length)
-    throw refuse(`The tasks are ${known.join(', ')}.`, 'Give evaluations of different tasks; choice uses the links of math.')
+    throw refuse(
+      `The tasks are ${known.join(', ')}.`,
+      'Give evaluations of different tasks; choice uses the links of math.',
+    )
   for (const { style, models, inner } of others) {
     if (style.name !== first.style.name || models.some((m, i) => m !== first.models[i]))
       throw refuse('The evaluations are of different teams.', 'Give evaluations of the same style and models.')
@@ -124,7 +125,12 @@ async function takeModel(from: string, to: string): Promise<void> {
     if (isLinkFile(name) || !(await stat(file)).isFile()) continue
     const target = path.join(to, name)
     // small files are copied, so that nobody edits a model through its twin
-    const linked = name.endsWith('.safetensors') && (await link(file, target).then(() => true, () => false))
+    const linked =
+      name.endsWith('.safetensors') &&
+      (await link(file, target).then(
+        () => true,
+        () => false,
+      ))
     if (!linked) await copyFile(file, target)
   }
 }
@@ -139,9 +145,9 @@ export async function importSystem(
   to: string,
   task: Task = 'math',
 ): Promise<{ folder: string; checkpoints: string[] }> {
-  const { agents, outerLinks } = await findSystem(name, place, task)
+  const { style, agents, outerLinks } = await findSystem(name, place, task)
   await writeFolderWhole(to, async (folder) => {
-    const linkTask = hasLinksByTask(styleOfSystem(name)) ? task : undefined
+    const linkTask = hasLinksByTask(style) ? task : undefined
     for (const { role, model } of agents) await importLinks(model, path.join(folder, `inner-${role}`), linkTask)
     await importLinks(outerLinks!, path.join(folder, outerPart), task)
   })

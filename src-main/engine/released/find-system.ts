@@ -36,7 +36,7 @@ export interface FoundSystem {
 }
 
 /**
- * The parts of a system. `name`: a published system's, or a style's own for a system in the same layout. UserErrors name parts and
+ * The parts of a system. `name`: a published system's, or a style's own (or a style file) for a system in the same layout. UserErrors name parts and
  * links that are missing or that lead out of their folder, link types that are not known, parts that no system of the style has.
  */
 export async function findSystem(
@@ -45,7 +45,7 @@ export async function findSystem(
   task: string,
   wanted: Wanted = 'all',
 ): Promise<FoundSystem> {
-  return findSystemOf(styleOfSystem(name), releasedSystem(name)?.name ?? null, place, task, wanted)
+  return findSystemOf(await styleOfSystem(name), releasedSystem(name)?.name ?? null, place, task, wanted)
 }
 
 /** The same for a style that is at hand; `release`: the published system's name where there is one. */
@@ -123,7 +123,9 @@ async function partIn(
 function namesOf(style: StyleDefinition, release: string | null, part: string): string[] {
   const repositories = releasedSystems
     .filter((s) => s.style === style.name && (release === null || s.name === release))
-    .map((s: ReleasedSystem) => (part === outerPart ? s.outer : s.agents[style.roles.findIndex((r) => partOf(r) === part)]))
+    .map((s: ReleasedSystem) =>
+      part === outerPart ? s.outer : s.agents[style.roles.findIndex((r) => partOf(r) === part)],
+    )
   const role = style.roles.find((r) => partOf(r) === part)?.role
   return [
     ...new Set([

@@ -1,6 +1,6 @@
 /** A whole published system, or one of our own in the same layout, for code that uses the engine as a library. */
 import type { Agent, InnerLinkState } from '../agents/agent'
-import { openMembers, openTeam, Resources } from '../job-setup'
+import { openMembers, openTeam, readLinks, Resources } from '../job-setup'
 import type { AgentSpec, JobSpec } from '../job-spec'
 import { TorchGenerator } from '../nn/torch-generator'
 import type { LinkGraph } from '../nn/link-graphs'
@@ -52,11 +52,11 @@ export interface LoadedSystem {
 
 /**
  * Opens all agents and links of a system. `name`: one of the published systems (sequential_light, sequential_scaled, mixture,
- * distillation, deliberation), or a style's own name for a folder in the same layout. Files are read and checked, no session is made
+ * distillation, deliberation), or a style's own name or file for folders in the same layout. Files are read and checked, no session is made
  * and so no model computed with. UserErrors as of `findSystem`, and for models, tokenizers and links that do not fit.
  */
 export async function loadSystem(name: string, options: LoadSystemOptions): Promise<LoadedSystem> {
-  const style = styleOfSystem(name)
+  const style = await styleOfSystem(name)
   const settings =
     options.benchmark === undefined ? null : recommendedSettings(name, options.benchmark, options.overrides)
   const task = options.task ?? settings?.task ?? 'math'
@@ -66,12 +66,16 @@ export async function loadSystem(name: string, options: LoadSystemOptions): Prom
     options.warn ?? (() => undefined),
   )
   try {
-    const specs = found.agents.map(
-      ({ role, model, innerLink }): AgentSpec => ({ role, model, innerLink: innerLink!, innerLinkType: 'ln_res_adapter' }),
-    )
+    const specs = found.agents.map(({ role, model, innerLink }): AgentSpec => ({
+      role,
+      model,
+      innerLink: innerLink!,
+      innerLinkType: 'ln_res_adapter',
+    }))
     const generator = new TorchGenerator(0)
-    const members = await openMembers(resources, specs, generator, task)
-    const choice = { type: () => 'outer_ln_res_adapter' as const, path: found.outerLinks! }
+    const given = await readLinks(style, specs, found.outerLinks!, task)
+    const members = await openMembers(resources, specs, generator, task, given.inner)
+    const choice = { type: () => 'outer_ln_res_adapter' as const, given: given.outer, path: found.outerLinks! }
     const team = await openTeam(resources, style, members, generator, choice, task)
     const agents = new Map<string, LoadedAgent>()
     for (const [i, { inner, innerGraph, agent }] of members.entries()) {

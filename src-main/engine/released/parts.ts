@@ -1,16 +1,17 @@
 /** The parts of systems of a style: what they are called, and values by part under any name that a role has. */
 import { UserError } from '../errors'
-import { styleByName } from '../styles/registry'
+import { isStyleFile } from '../styles/registry'
 import type { StyleDefinition, StyleRole } from '../styles/style'
+import { openStyle } from '../styles/style-file'
 import { outerPart, releasedNames, releasedSystem } from './systems'
 
-/** The style of a published system's name or of a style's own; a UserError lists both. */
-export function styleOfSystem(name: string): StyleDefinition {
+/** The style of a published system's name, of a style's own, or of a style file; a UserError lists the names. */
+export async function styleOfSystem(name: string): Promise<StyleDefinition> {
   const released = releasedSystem(name)
   try {
-    return styleByName(released?.style ?? name)
+    return (await openStyle(released?.style ?? name, undefined)).style
   } catch (error) {
-    if (!(error instanceof UserError)) throw error
+    if (!(error instanceof UserError) || isStyleFile(name)) throw error
     throw new UserError(
       { what: error.what, why: `${error.why} Published systems are ${releasedNames.join(', ')}.`, next: error.next },
       { cause: error },

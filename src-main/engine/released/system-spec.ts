@@ -1,7 +1,7 @@
 /** A job that names a system instead of its agents and links, with those put in. */
 import { UserError } from '../errors'
 import type { AgentSpec, JobSpec } from '../job-spec'
-import { canonicalRole, styleByName } from '../styles/registry'
+import { roleIn } from '../styles/registry'
 import { findSystemOf, type FoundSystem } from './find-system'
 import { styleOfSystem } from './parts'
 
@@ -15,9 +15,9 @@ export async function withSystem(job: JobSpec): Promise<JobSpec> {
       why: 'Settings are recommended for published systems, and the system has no name.',
       next: 'Give the "name" of the system, or leave "benchmark" out.',
     })
-  const style = name === null ? styleByName(job.style) : styleOfSystem(name)
+  const style = await styleOfSystem(name ?? job.style)
   // the default style says nothing
-  if (job.style !== style.name && job.style !== 'sequential')
+  if (name !== null && job.style !== style.name && job.style !== 'sequential')
     throw new UserError({
       what: 'The system is of another style than the job.',
       why: `${name} is of the style ${style.name}, the job of the style ${job.style}.`,
@@ -27,13 +27,12 @@ export async function withSystem(job: JobSpec): Promise<JobSpec> {
   const ownOuter = job.kind === 'outer' ? job.startFrom : job.outerLinks
   const wanted = !latents ? 'models' : outer && ownOuter === undefined ? 'all' : 'inner links'
   const found = await findSystemOf(style, name, place, job.task, wanted)
-  const own = new Map(job.agents.map((a) => [canonicalRole(a.role), a]))
+  const own = new Set(job.agents.map((a) => roleIn(style, a.role)))
   // one of a role that the style does not have is for the job to refuse
-  const agents = [...found.agents.filter((a) => !own.has(a.role)).map(agentOf), ...job.agents]
+  const agents = [...found.agents.filter((_, i) => !own.has(i)).map(agentOf), ...job.agents]
   const links = ownOuter ?? found.outerLinks ?? undefined
-  return job.kind === 'outer'
-    ? { ...job, style: style.name, agents, startFrom: links }
-    : { ...job, style: style.name, agents, outerLinks: links }
+  const filled = { style: name === null ? job.style : style.name, agents }
+  return job.kind === 'outer' ? { ...job, ...filled, startFrom: links } : { ...job, ...filled, outerLinks: links }
 }
 
 function agentOf({ role, model, innerLink }: FoundSystem['agents'][number]): AgentSpec {

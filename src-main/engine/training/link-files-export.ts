@@ -151,10 +151,7 @@ function outerHead(style: ReferenceStyle): Record<string, Json> {
   return { format_version: 1, paradigm: styles[style].paradigm, legacy_config_filename: outerAdapterConfigName }
 }
 
-function outerAdapterConfig(
-  links: readonly ExportedOuter[],
-  options: ReferenceOuterOptions,
-): Record<string, Json> {
+function outerAdapterConfig(links: readonly ExportedOuter[], options: ReferenceOuterOptions): Record<string, Json> {
   const { shape, agents, thinking } = styles[options.style]
   if (options.agents.length !== agents.length) throw new Error(`style ${options.style} has ${agents.length} agents`)
   const config: Record<string, Json> = {

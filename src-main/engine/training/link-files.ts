@@ -300,7 +300,11 @@ function outerFromTensors(
 }
 
 /** Throws a UserError that names the links which a folder or file does not have. */
-export function requireKeys(source: string, expected: readonly { readonly key: string }[], present: readonly string[]): void {
+export function requireKeys(
+  source: string,
+  expected: readonly { readonly key: string }[],
+  present: readonly string[],
+): void {
   const missing = expected.filter((e) => !present.includes(e.key)).map((e) => e.key)
   if (missing.length === 0) return
   throw new UserError({

@@ -52,10 +52,20 @@ export function tinyLinks(
   const { roles, links } = styleByName(name)
   const generator = new TorchGenerator(seed)
   return {
-    inner: roles.map((_, i) => ({ type, width: widths[i], parameters: { ...initInnerLink(type, widths[i], generator) } })),
+    inner: roles.map((_, i) => ({
+      type,
+      width: widths[i],
+      parameters: { ...initInnerLink(type, widths[i], generator) },
+    })),
     outer: links.map(({ key, source, target }) => {
       const [inWidth, outWidth] = [widths[source], widths[target]]
-      return { key, type: outerType, inWidth, outWidth, parameters: { ...initOuterLink(outerType, inWidth, outWidth, generator) } }
+      return {
+        key,
+        type: outerType,
+        inWidth,
+        outWidth,
+        parameters: { ...initOuterLink(outerType, inWidth, outWidth, generator) },
+      }
     }),
   }
 }
