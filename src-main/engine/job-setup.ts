@@ -11,15 +11,17 @@ import { WatchedAgent } from './agents/context-watch'
 import { openAgent } from './agents/onnx-agent'
 import { openModelWeights } from './formats/model-weights'
 import type { AgentSpec, JobSpec } from './job-spec'
+import { readConfig } from './models/families'
 import { LinkSessions } from './nn/link-graphs'
 import { initInnerLink, initOuterLink } from './nn/link-init'
 import type { LinkParameters, OuterLinkType } from './nn/link-types'
 import type { TorchGenerator } from './nn/torch-generator'
 import type { PromptSettings } from './styles/row-prompts'
 import type { StyleDefinition } from './styles/style'
+import { packOf } from './styles/style-file'
 import type { Member, OuterLink, Team } from './styles/team'
-import { builtInPack, loadModelText, loadPromptPack, type ModelText, promptPackHash, type PromptPack, requireChat } from './text'
-import { loadInnerLink, loadOuterLinks } from './training/link-files'
+import { loadModelText, type ModelText, promptPackHash, type PromptPack, requireChat } from './text'
+import { type InnerLinkFile, loadInnerLink, loadOuterLinks, type OuterLinksFile } from './training/link-files'
 import type { LinkManifest, LinkProvenance } from './training/link-manifest'
 
 export interface Model {
@@ -38,7 +40,7 @@ export class Resources {
   private readonly watched: WatchedAgent[] = []
 
   constructor(
-    private readonly options: Pick<JobSpec, 'device' | 'threads' | 'promptPack'>,
+    private readonly options: Pick<JobSpec, 'device' | 'threads' | 'promptPack'> & { readonly style?: string },
     private readonly warn: (message: string) => void,
     /** Which role reads with which model folder, for messages. */
     private readonly readers: readonly { readonly role: string; readonly model: string }[] = [],
@@ -69,8 +71,8 @@ export class Resources {
   ): Promise<void> {
     const { promptPack, task: trainedTask, baseModels } = manifest
     const differs = (what: string) => this.warn(`The links of ${source} were trained ${what}.`)
-    if (promptPack !== null && promptPack !== promptPackHash(await openPack(this.options.promptPack)))
-      differs('with another prompt pack')
+    const pack = await packOf(this.options.style, this.options.promptPack)
+    if (promptPack !== null && promptPack !== promptPackHash(pack)) differs('with another prompt pack')
     if (trainedTask !== task) differs(`for the task "${trainedTask}", not "${task}"`)
     for (const [i, { role, model }] of serves.entries()) {
       const [then, now] = [baseModels[i]?.id, basename(model.folder)]
@@ -115,10 +117,6 @@ export async function modelFingerprint(folder: string, device: string): Promise<
   return hash.update(device).digest('hex').slice(0, 32)
 }
 
-export async function openPack(path: string | undefined): Promise<PromptPack> {
-  return path === undefined ? builtInPack : loadPromptPack(path)
-}
-
 export function promptSettings(
   spec: Pick<JobSpec, 'kind' | 'mode' | 'enableThinking'> & { solverQuestionFirst?: boolean },
   style: StyleDefinition,
@@ -137,6 +135,32 @@ export function promptSettings(
   }
 }
 
+/** What a job's link files hold. */
+export interface GivenLinks {
+  /** By agent index; null: a fresh link. */
+  readonly inner: readonly (InnerLinkFile | null)[]
+  /** null: fresh links. */
+  readonly outer: OuterLinksFile | null
+}
+
+/**
+ * Reads the link files that a job names. They have to meet the widths of the models, which config.json says: UserErrors come before
+ * any weights are opened.
+ */
+export async function readLinks(
+  style: StyleDefinition,
+  agents: readonly Pick<AgentSpec, 'model' | 'innerLink'>[],
+  outerPath: string | undefined,
+  task: string,
+): Promise<GivenLinks> {
+  const widths = await Promise.all(agents.map(async ({ model }) => (await readConfig(model)).hiddenSize))
+  const inner: (InnerLinkFile | null)[] = []
+  for (const [i, { innerLink }] of agents.entries())
+    inner.push(innerLink === undefined ? null : await loadInnerLink(innerLink, { width: widths[i], task }))
+  const expected = style.links.map((l) => ({ key: l.key, inWidth: widths[l.source], outWidth: widths[l.target] }))
+  return { inner, outer: outerPath === undefined ? null : await loadOuterLinks(outerPath, { expected, task }) }
+}
+
 /**
  * Members of a team in style order. Fresh inner links are drawn in that order from the run's generator; a loaded link
  * draws as well, as in the reference, so that what is drawn after it does not depend on it.
@@ -146,13 +170,14 @@ export async function openMembers(
   agents: readonly AgentSpec[],
   generator: TorchGenerator,
   task: string,
+  given: GivenLinks['inner'],
 ): Promise<Member[]> {
   const members: Member[] = []
-  for (const spec of agents) {
+  for (const [i, spec] of agents.entries()) {
     const model = await resources.model(spec.model)
     const { agent, fingerprint } = model
     const width = agent.hiddenSize
-    const loaded = spec.innerLink === undefined ? null : await loadInnerLink(spec.innerLink, { width, task })
+    const loaded = given[i]
     if (loaded?.manifest)
       await resources.compareOrigin(spec.innerLink!, loaded.manifest, task, [{ role: spec.role, model }])
     const type = loaded?.type ?? spec.innerLinkType
@@ -170,7 +195,9 @@ export async function openMembers(
 export interface OuterChoice {
   /** Type of a fresh link. */
   type(key: string): OuterLinkType
-  /** Load instead of drawing. */
+  /** Instead of drawing. */
+  readonly given: OuterLinksFile | null
+  /** Where they are from. */
   readonly path?: string
 }
 
@@ -188,7 +215,7 @@ export async function openTeam(
     inWidth: members[l.source].agent.hiddenSize,
     outWidth: members[l.target].agent.hiddenSize,
   }))
-  const loaded = choice.path === undefined ? null : await loadOuterLinks(choice.path, { expected: widths, task })
+  const loaded = choice.given
   if (loaded?.manifest)
     await resources.compareOrigin(
       choice.path!,

@@ -3,6 +3,7 @@
  * (pipelines), moved folders and the run's own folder are all put in by the same code.
  */
 import { sep } from 'node:path'
+import { isStyleFile } from './styles/registry'
 
 /** Fields of job-spec.ts that hold a path, wherever they stand. */
 const pathFields = new Set([
@@ -35,7 +36,7 @@ function mapFields(spec: unknown, map: (value: string, field: string) => string,
   return Object.fromEntries(
     Object.entries(spec).map(([key, value]) => {
       const field = mapOf ?? key
-      const isPath = mapOf !== null || pathFields.has(key)
+      const isPath = mapOf !== null || pathFields.has(key) || (key === 'style' && isStyleFile(value))
       if (isPath && typeof value === 'string' && value !== '') return [key, map(value, field)]
       return [key, mapFields(value, map, pathMaps.has(key) ? key : null)]
     }),

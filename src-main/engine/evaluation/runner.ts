@@ -47,6 +47,12 @@ export async function evaluate(ctx: JobContext, job: EvaluateJob, resources: Res
   })
   const leftOut = describeLeftOut(report)
   if (leftOut) ctx.warn(leftOut)
+  if (job.control === 'other-questions' && questions.length < 2)
+    throw new UserError({
+      what: 'The control "other-questions" needs other questions.',
+      why: `The data has ${questions.length} that can be used.`,
+      next: 'Give more data, or choose another control.',
+    })
   const asked = new Set(questions.map((q) => q.facts.task))
   const wording = promptSettings(
     job,

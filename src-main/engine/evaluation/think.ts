@@ -32,6 +32,11 @@ export interface ThinkOptions {
   readonly rounds: number
   /** 0: nothing is thought, every slot stays empty. */
   readonly latentSteps: number
+  /**
+   * A control: only so many questions (the first ones) are answered, each reading in the answering stage what was thought for the
+   * question of this index.
+   */
+  readonly answerFrom?: readonly number[]
   /** Called as each stage is done. */
   readonly onStage?: (stage: ThoughtStage) => void
   /** Awaited before every run of a model; throws to stop there. */
@@ -51,7 +56,7 @@ interface Slot {
   readonly fills: readonly SlotFill[]
 }
 
-/** The last agent's rows, each ending where its text begins. They may use `prefixes`, which the caller disposes when done. */
+/** The answering agent's rows, each ending where its text begins. They may use `prefixes`, which the caller disposes when done. */
 export async function think(
   team: Team,
   questions: readonly QuestionPrompts[],
@@ -127,9 +132,13 @@ export async function think(
     return { link: link.key, from: from.agent, fills: parts.map((v) => ({ values: v, count: options.latentSteps })) }
   }
 
-  async function answerRows(agent: number, round: number, slots: readonly Slot[]): Promise<Row[]> {
+  async function answerRows(agent: number, round: number, own: readonly Slot[]): Promise<Row[]> {
+    const { answerFrom } = options
+    const slots = answerFrom
+      ? own.map((s) => ({ ...s, fills: s.fills.map((fill, k) => (k < answerFrom.length ? s.fills[answerFrom[k]] : fill)) }))
+      : own
     const made = await rows(agent, round, slots)
     report(agent, round, slots, null)
-    return made
+    return answerFrom ? made.slice(0, answerFrom.length) : made
   }
 }
