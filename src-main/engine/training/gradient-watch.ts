@@ -33,13 +33,12 @@ export function gradientWatch(
       if (uses.length === 0) continue
       const squared = gradients.get(key)?.squaredByRound ?? []
       const norms = uses.map((round) => Math.sqrt(squared[round] ?? 0))
-      const last = norms.at(-1)!
-      const none = norms.every((n) => n === 0)
-      note(key, none, () => `The link ${key} receives no gradient (${stepsInARow} steps in a row).`)
-      if (none) continue
+      const last = norms.findLastIndex((n) => n > 0)
+      note(key, last < 0, () => `The link ${key} receives no gradient (${stepsInARow} steps in a row).`)
+      if (last < 0) continue
       uses.forEach((round, i) =>
-        note(`${key} ${round}`, norms[i] === 0 || norms[i] < least * last, () => {
-          const share = `${norms[i].toExponential(1)} against ${last.toExponential(1)} in its last round`
+        note(`${key} ${round}`, norms[i] === 0 || norms[i] < least * norms[last], () => {
+          const share = `${norms[i].toExponential(1)} against ${norms[last].toExponential(1)} in round ${uses[last] + 1}`
           return `The link ${key} receives next to no gradient in round ${round + 1} (${share}; ${stepsInARow} steps in a row).`
         }),
       )

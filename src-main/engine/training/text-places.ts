@@ -5,7 +5,7 @@
  */
 import type { TextTokenizer } from '../text'
 
-type Decoding = Pick<TextTokenizer, 'encode' | 'decode'>
+type Decoding = Pick<TextTokenizer, 'encode' | 'decode' | 'idToToken'>
 
 /**
  * Per place t < count the reader's token ids, at least one; places after the end of the text have `filler`.
@@ -20,10 +20,9 @@ export async function readerTokens(
   filler: number,
 ): Promise<number[][]> {
   const readerIds = await reader.encode(text)
-  const shared = Math.min(count, readerIds.length)
-  const writerStarts = await beginnings(writer, writerIds, text, count)
-  if (sameCut(writerIds, writerStarts, readerIds, shared, text.length))
+  if (await sameCut(writer, writerIds, reader, readerIds, Math.min(count, readerIds.length)))
     return Array.from({ length: count }, (_, t) => [readerIds[t] ?? filler])
+  const writerStarts = await beginnings(writer, writerIds, text, count)
   const readerStarts = await beginnings(reader, readerIds, text, readerIds.length, writerStarts.at(-1))
   const places: number[][] = []
   for (let t = 0; t < count; t++) {
@@ -39,17 +38,17 @@ export async function readerTokens(
   return places.map((p) => (p.length > 0 ? p : [filler]))
 }
 
-/** Whether the writer's first `shared` tokens are the reader's, and the text ends with them where the reader's end. */
-function sameCut(
+/** Whether both sides cut the text's first `shared` tokens alike: the same numbers of two vocabularies are not yet the same words. */
+async function sameCut(
+  writer: Decoding,
   writerIds: readonly number[],
-  writerStarts: readonly number[],
+  reader: Decoding,
   readerIds: readonly number[],
   shared: number,
-  length: number,
-): boolean {
-  if (shared === 0 || !readerIds.slice(0, shared).every((id, t) => writerIds[t] === id)) return false
-  const ended = writerStarts.findIndex((at) => at >= length)
-  return shared < readerIds.length ? ended < 0 || ended >= shared : ended === shared
+): Promise<boolean> {
+  const ids = readerIds.slice(0, shared)
+  if (shared === 0 || !ids.every((id, t) => writerIds[t] === id)) return false
+  return (await writer.decode(ids)) === (await reader.decode(ids))
 }
 
 /**
@@ -75,7 +74,7 @@ async function beginnings(
     at.push(Math.max(at.at(-1) ?? 0, Math.min(text.length, Math.max(0, place(common)))))
     inside.push(common < shown.length && shown.endsWith('\uFFFD'))
   }
-  return spread(at, inside, text.length)
+  return withFractions(at, inside, ids, tokenizer, text)
 }
 
 function commonLength(a: string, b: string): number {
@@ -85,15 +84,34 @@ function commonLength(a: string, b: string): number {
   return n
 }
 
-/** Beginnings inside one character divide it evenly: a decoder does not tell how many bytes a token has. */
-function spread(at: readonly number[], inside: readonly boolean[], length: number): number[] {
+/**
+ * Where in a character the tokens begin that begin inside one: by their bytes, which such a token shows one by one (byte-level alphabet
+ * or <0xNN>).
+ */
+function withFractions(
+  at: readonly number[],
+  inside: readonly boolean[],
+  ids: readonly number[],
+  tokenizer: Decoding,
+  text: string,
+): number[] {
   const out = [...at]
+  let clean = 0
+  let bytes = 0
   for (let k = 0; k < at.length; k++) {
-    if (!inside[k] || at[k] >= length) continue
-    let run = 1
-    while (k + run < at.length && inside[k + run] && at[k + run] === at[k]) run++
-    for (let i = 0; i < run; i++) out[k + i] += (i + 1) / (run + 1)
-    k += run - 1
+    if (k > 0) bytes += byteCount(tokenizer.idToToken(ids[k - 1]) ?? '')
+    if (!inside[k] || at[k] >= text.length) {
+      clean = k
+      bytes = 0
+      continue
+    }
+    const before = Buffer.byteLength(text.slice(at[clean], at[k]))
+    const character = Buffer.byteLength(String.fromCodePoint(text.codePointAt(at[k])!))
+    out[k] += Math.min(Math.max((bytes - before) / character, 0), 1)
   }
   return out
+}
+
+function byteCount(token: string): number {
+  return /^<0x[0-9A-F]{2}>$/.test(token) ? 1 : [...token].length
 }
