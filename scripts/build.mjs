@@ -35,7 +35,40 @@ const parts = (dir) => [
  * @param {string} file
  * @returns {Part}
  */
-function nodePart(dir, name, source, file) {
+const nodePart = (dir, name, source, file) =>
+  withoutPage({
+    name,
+    source,
+    file: path.join(dir, file),
+    build: { target: 'node20', sourcemap: true },
+    format: 'es',
+    packages: { external: true },
+  })
+
+/**
+ * A sandboxed preload script may only be one CommonJS file that requires nothing but Electron.
+ * @param {string} dir
+ * @returns {Part}
+ */
+const preloadPart = (dir) =>
+  withoutPage({
+    name: 'preload',
+    source: 'src-main/preload.ts',
+    file: path.join(dir, 'main', 'preload.cjs'),
+    build: { target: 'chrome130' },
+    format: 'cjs',
+    packages: { noExternal: true },
+  })
+
+/**
+ * A single file that runs outside a page.
+ * @param {{
+ *   name: string, source: string, file: string, format: 'es' | 'cjs',
+ *   build: import('vite').BuildOptions, packages: import('vite').SSROptions,
+ * }} what
+ * @returns {Part}
+ */
+function withoutPage({ name, source, file, format, build, packages }) {
   return {
     name,
     source,
@@ -43,44 +76,15 @@ function nodePart(dir, name, source, file) {
       ...common,
       build: {
         ...commonBuild,
+        ...build,
         ssr: path.join(root, source),
-        target: 'node20',
-        outDir: path.join(dir, path.dirname(file)),
-        sourcemap: true,
+        outDir: path.dirname(file),
         rolldownOptions: {
           external: platform,
-          output: { format: 'es', entryFileNames: path.basename(file), codeSplitting: false },
+          output: { format, entryFileNames: path.basename(file), codeSplitting: false },
         },
       },
-      ssr: { target: 'node', external: true },
-    },
-  }
-}
-
-/**
- * A sandboxed preload script may only be one CommonJS file that requires nothing but Electron.
- * @param {string} dir
- * @returns {Part}
- */
-function preloadPart(dir) {
-  const source = 'src-main/preload.ts'
-  return {
-    name: 'preload',
-    source,
-    config: {
-      ...common,
-      build: {
-        ...commonBuild,
-        ssr: path.join(root, source),
-        target: 'chrome130',
-        outDir: path.join(dir, 'main'),
-        sourcemap: false,
-        rolldownOptions: {
-          external: platform,
-          output: { format: 'cjs', entryFileNames: 'preload.cjs', codeSplitting: false },
-        },
-      },
-      ssr: { target: 'node', noExternal: true },
+      ssr: { target: 'node', ...packages },
     },
   }
 }

@@ -4,6 +4,7 @@
  * intervals. `null` = not known (yet), never 0.
  */
 import { z } from 'zod'
+import { metricsFields, progressFields, validationFields } from '../engine/job-events'
 
 /* ------------------------------------------------------------------------------------------------ names and errors */
 
@@ -43,45 +44,12 @@ export const jobKind = z.enum(['inner', 'outer', 'evaluate'])
  */
 export const runState = z.enum(['queued', 'running', 'stopping', 'paused', 'interrupted', 'failed', 'done'])
 
-export const runProgress = z.strictObject({
-  /** What is being done, in words ("training", "answering questions"). */
-  title: z.string(),
-  phase: z.string(),
-  done: z.number(),
-  /** 0 = not known. */
-  total: z.number(),
-  /** "steps", "questions", … */
-  unit: z.string(),
-  /** Units a second, smoothed. */
-  rate: z.number().nullable(),
-  secondsLeft: z.number().nullable(),
-  /** The text that is being written: its question, the tokens of its batch so far, the newest of the text. */
-  writing: z.strictObject({ index: z.number(), tokens: z.number(), text: z.string() }).optional(),
-  time,
-})
+/** How far a phase came. `title`: what is being done, in words ("training", "answering questions"); `unit`: "steps", "questions", … */
+export const runProgress = progressFields.extend({ title: z.string(), unit: z.string() })
 
-export const metricPoint = z.strictObject({
-  step: z.number(),
-  time,
-  loss: z.number(),
-  learningRate: z.number(),
-  gradNorm: z.number(),
-  /** Link key -> norm by round (null: not used in that round). */
-  gradNorms: z.record(z.string(), z.array(z.number().nullable())).optional(),
-  roundLosses: z.array(z.number().nullable()).optional(),
-  tokensPerSecond: z.number().optional(),
-  memoryBytes: z.number().optional(),
-  skipped: z.number().optional(),
-})
+export const metricPoint = metricsFields
 
-export const validationPoint = z.strictObject({
-  step: z.number(),
-  time,
-  name: z.string(),
-  value: z.number(),
-  n: z.number(),
-  best: z.boolean(),
-})
+export const validationPoint = validationFields
 
 export const runSummary = z.strictObject({
   project: projectName,

@@ -7,40 +7,60 @@ import { z } from 'zod'
 const time = z.number()
 const interval = z.strictObject({ value: z.number(), low: z.number(), high: z.number(), n: z.number() })
 
+const progress = z.strictObject({
+  kind: z.literal('progress'),
+  time,
+  phase: z.string(),
+  done: z.number(),
+  /** 0 = not known. */
+  total: z.number(),
+  /** Units a second, smoothed; null before 3 s of data. */
+  rate: z.number().nullable(),
+  secondsLeft: z.number().nullable(),
+  /** A text that is being written meanwhile: its question, the tokens of its batch so far, the newest of what can be shown of it. */
+  writing: z.strictObject({ index: z.number(), tokens: z.number(), text: z.string() }).optional(),
+})
+
+const metrics = z.strictObject({
+  kind: z.literal('metrics'),
+  time,
+  step: z.number(),
+  loss: z.number(),
+  learningRate: z.number(),
+  /** Before clipping, all trained parameters. */
+  gradNorm: z.number(),
+  /** Link key -> norms by round (null: not used in that round). Outer training only. */
+  gradNorms: z.record(z.string(), z.array(z.number().nullable())).optional(),
+  /** Cross-entropy by round (null: not computed). */
+  roundLosses: z.array(z.number().nullable()).optional(),
+  tokensPerSecond: z.number().optional(),
+  memoryBytes: z.number().optional(),
+  /** Samples that were left out since the last metrics. */
+  skipped: z.number().optional(),
+})
+
+const validation = z.strictObject({
+  kind: z.literal('validation'),
+  time,
+  step: z.number(),
+  name: z.string(),
+  value: z.number(),
+  n: z.number(),
+  best: z.boolean(),
+})
+
+/** What an event tells, without its kind: as the page gets it. */
+export const progressFields = progress.omit({ kind: true })
+export const metricsFields = metrics.omit({ kind: true })
+export const validationFields = validation.omit({ kind: true })
+
 export const jobEvent = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('started'), time, job: z.enum(['inner', 'outer', 'evaluate']), resumedFrom: z.number().nullable() }),
   /** A stretch of work with a bar of its own; `total` 0 = not known yet. */
   z.strictObject({ kind: z.literal('phase'), time, phase: z.string(), title: z.string(), total: z.number(), unit: z.string() }),
-  z.strictObject({
-    kind: z.literal('progress'),
-    time,
-    phase: z.string(),
-    done: z.number(),
-    total: z.number(),
-    /** Units a second, smoothed; null before 3 s of data. */
-    rate: z.number().nullable(),
-    secondsLeft: z.number().nullable(),
-    /** A text that is being written meanwhile: its question, the tokens of its batch so far, the newest of what can be shown of it. */
-    writing: z.strictObject({ index: z.number(), tokens: z.number(), text: z.string() }).optional(),
-  }),
-  z.strictObject({
-    kind: z.literal('metrics'),
-    time,
-    step: z.number(),
-    loss: z.number(),
-    learningRate: z.number(),
-    /** Before clipping, all trained parameters. */
-    gradNorm: z.number(),
-    /** Link key -> norms by round (null: not used in that round). Outer training only. */
-    gradNorms: z.record(z.string(), z.array(z.number().nullable())).optional(),
-    /** Cross-entropy by round (null: not computed). */
-    roundLosses: z.array(z.number().nullable()).optional(),
-    tokensPerSecond: z.number().optional(),
-    memoryBytes: z.number().optional(),
-    /** Samples that were left out since the last metrics. */
-    skipped: z.number().optional(),
-  }),
-  z.strictObject({ kind: z.literal('validation'), time, step: z.number(), name: z.string(), value: z.number(), n: z.number(), best: z.boolean() }),
+  progress,
+  metrics,
+  validation,
   z.strictObject({ kind: z.literal('checkpoint'), time, step: z.number(), folder: z.string(), best: z.boolean() }),
   z.strictObject({ kind: z.literal('question'), time, index: z.number(), correct: z.boolean(), strict: z.boolean().nullable() }),
   z.strictObject({ kind: z.literal('log'), time, level: z.enum(['info', 'warning']), message: z.string() }),

@@ -46,6 +46,11 @@ export function formatPercent(fraction: number, decimals = 1): string {
   return minus((fraction * 100).toFixed(decimals))
 }
 
+/** A held-out metric: a fraction as whole percent, anything else as a number. */
+export function formatMeasure(value: number): string {
+  return Math.abs(value) <= 1 ? `${formatPercent(value, 0)}${nbsp}%` : formatNumber(value)
+}
+
 /** Binary sizes as people say them: 9.8 GB (1 GB = 1024^3 bytes). */
 export function formatBytes(bytes: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB']

@@ -50,7 +50,9 @@ export class QuestionList {
     await this.#ask(0, (rows) => rows)
   }
 
+  /** The next page, where there is one and nothing is being asked already. */
   async more(): Promise<void> {
+    if (this.#loading || this.#rows.length >= this.#total) return
     const known = this.#rows
     await this.#ask(known.length, (rows) => [...known, ...rows])
   }

@@ -151,8 +151,8 @@ export function fixtureBridge(query: URLSearchParams): StudioBridge {
       high: -0.004,
       p: 0.03125,
     }),
-    'results/questions': ({ filter = 'all', search = '' }) => {
-      const rows = Array.from({ length: 300 }, (_, index) => data.question(index, undefined))
+    'results/questions': ({ filter = 'all', search = '', offset = 0, limit = 100 }) => {
+      const rows = Array.from({ length: Number(query.get('questions') ?? 300) }, (_, index) => data.question(index, undefined))
         .filter((view) => filter === 'all' || (filter === 'right') === view.correct)
         .filter((view) => view.question.includes(search))
         .map((view) => ({
@@ -165,7 +165,7 @@ export function fixtureBridge(query: URLSearchParams): StudioBridge {
           strict: null,
           tokens: view.tokens,
         }))
-      return { total: rows.length, rows }
+      return { total: rows.length, rows: rows.slice(offset, offset + limit) }
     },
     'results/question': ({ result, index }) =>
       data.question(

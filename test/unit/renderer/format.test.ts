@@ -5,6 +5,7 @@ import {
   formatClock,
   formatCount,
   formatDuration,
+  formatMeasure,
   formatNumber,
   formatPercent,
   formatRate,
@@ -56,6 +57,7 @@ describe('numbers', () => {
     expect(plain(formatBytes(1000))).toBe('1.0 kB')
     expect(plain(formatBytes(9.8 * 1024 ** 3))).toBe('9.8 GB')
     expect(formatPercent(0.98333)).toBe('98.3')
+    expect([0, 0.653, 1, 2.5].map((value) => plain(formatMeasure(value)))).toEqual(['0 %', '65 %', '100 %', '2.50'])
     expect(plain(plural(1, 'run'))).toBe('1 run')
     expect(plain(plural(3, 'run'))).toBe('3 runs')
   })
