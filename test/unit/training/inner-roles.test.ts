@@ -98,6 +98,12 @@ describe('is told', () => {
     expect(manifest.dataset!.rows).toBe(4)
   })
 
+  it('a target that stands in its own prompt', async () => {
+    const answers = rows(6).map(({ question, answer }) => ({ question, answer }))
+    const { warnings } = await trained(await job(answers, { role: 'tool-caller' }))
+    expect(warnings.join()).toMatch(/6 of 6 texts of the tool-caller stand in their own prompt/)
+  })
+
   it('a feedback prompt without a text', async () => {
     const plans = rows(6).map(({ question, plan }) => ({ question, plan }))
     const { warnings } = await trained(await job(plans, { prompts: 'all' }))
