@@ -4,7 +4,7 @@ import { type Dtype, float16Bits } from './dtypes'
 /** Element types that links are stored in. */
 export type FloatStorage = Extract<Dtype, 'F32' | 'F16' | 'BF16'>
 
-/** The bit patterns of values in a 16-bit type; null where one of them would change. (Every not-a-number changes.) */
+/** The bit patterns of values in a 16-bit type; null where one of them would change. */
 export function narrowExactly(values: Float32Array, dtype: 'F16' | 'BF16'): Uint16Array<ArrayBuffer> | null {
   const bits = new Uint32Array(values.buffer, values.byteOffset, values.length)
   const halves = new Uint16Array(values.length)

@@ -47,7 +47,7 @@ const otherStorages = new Set(
   ),
 )
 
-/** No link has more than two; more axes than this are a trick. */
+/** No link has more than two; more axes than this are a trick, and their product might be no number. */
 const mostAxes = 16
 
 const orderedDict = 'collections.OrderedDict'
@@ -111,8 +111,7 @@ function tensorOf(args: readonly PickleValue[]): TorchTensor {
   if (count > 0 && last >= storage.count)
     throw new PickleRefusal(`${what}, which reaches outside its storage of ${storage.count} elements`)
   // Repeating views (stride 0) could describe far more than the file holds; links have none.
-  // An axis of length 0 beside others whose product overflows is no number of elements at all.
-  if (!(count <= storage.count))
+  if (count > storage.count)
     throw new PickleRefusal(`${what}, which repeats the ${storage.count} elements of its storage`)
   return new TorchTensor(storage, offset, shape, strides)
 }

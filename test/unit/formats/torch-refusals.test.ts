@@ -130,6 +130,24 @@ describe('tensors', () => {
       state(entry('w', tensor('../0', 4, 0, 4, 1))),
       /lacks the data of storage \.\.\/0/,
     ],
+    [
+      'a name as long as a text',
+      state(entry('w', tensor('0', 4, 0, 4, 1)).replace('X\x01\0\0\0w', `X\xff\0\0\0${'w'.repeat(255)}`)),
+      /name of 255 characters/,
+    ],
+    [
+      'more axes than anything has',
+      state(
+        entry(
+          'w',
+          tensor('0', 4, 0, 4, 1).replace(
+            /\(J(....)t\(J(....)t\x89/s,
+            `(${'K\x01'.repeat(17)}t(${'K\x01'.repeat(17)}t\x89`,
+          ),
+        ),
+      ),
+      /tensor of 17 axes/,
+    ],
     ['a number for a name', `\x80\x02}K\x01${tensor('0', 4, 0, 4, 1)}s.`, /name is a number/],
     ['a single tensor', `\x80\x02${tensor('0', 4, 0, 4, 1)}.`, /a single tensor instead of named tensors/],
   ])('%s', async (_, pickle, reason) => {
@@ -183,6 +201,24 @@ describe('the pickle machine', () => {
     const doubling = `\x80\x02]q\x00${Array.from({ length: 40 }, () => '](h\x00h\x00eq\x00').join('')}.`
     expect(run(doubling)).toBeInstanceOf(PyList)
   })
+})
+
+it('a storage of the older format that claims far more than the file holds takes no memory', async () => {
+  const count = 2 ** 31 - 1
+  const elements = Buffer.alloc(8)
+  elements.writeBigInt64LE(BigInt(count))
+  const content = Buffer.concat([
+    ascii('\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.'),
+    ascii('\x80\x02M\xe9\x03.'),
+    ascii('\x80\x02}X\x0d\0\0\0little_endian\x88s.'),
+    ascii(state(entry('w', tensor('0', count, 0, count, 1, 'DoubleStorage')))),
+    ascii('\x80\x02]X\x01\0\0\x000a.'),
+    elements,
+    floats(100),
+  ])
+  const before = process.memoryUsage().rss
+  expect(await refusal(content)).toMatch(/ends within storage 0/)
+  expect(process.memoryUsage().rss - before).toBeLessThan(100 * 2 ** 20)
 })
 
 it('a pickle in the older format that names a command is refused as well', async () => {

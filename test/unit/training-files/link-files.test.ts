@@ -1,4 +1,5 @@
 /** Links on disk: exact round trips in both formats, strict refusals, the reference's layouts. */
+import { execFileSync } from 'node:child_process'
 import {
   copyFileSync,
   mkdirSync,
@@ -374,6 +375,67 @@ describe("the reference's layouts", () => {
     ])
       expect(await refusal(load(name)), name).toMatch(/leads out of the folder/)
     expect((await load('cached.pt')).parameters).toEqual(link.parameters)
+  })
+})
+
+describe('descriptions that are no good', () => {
+  const described = async (config: string) => {
+    const folder = fresh()
+    await exportReferenceOuter(folder, system, exportOptions)
+    writeFileSync(join(folder, 'outerlink_config.json'), config)
+    return { folder, load: () => loadOuterLinks(folder, { expected, task: 'math' }) }
+  }
+  const adapters = system.map((l) => ({ legacy_key: l.key, filename: `${l.key}.pt`, adapter_type: l.type as string }))
+
+  it('far too long, no JSON, without a list, one link twice, a type that is not known', async () => {
+    const told = async (config: string) => refusal((await described(config)).load())
+    expect(await told(JSON.stringify({ adapters, note: 'x'.repeat(2 ** 20) }))).toMatch(/far too many/)
+    expect(await told('{')).toMatch(/it is not JSON/)
+    expect(await told('[]')).toMatch(/outerlink_config\.json: top level/)
+    expect(await told('{"adapters": {"outer_12": "outer_12.pt"}}')).toMatch(/outerlink_config\.json: adapters/)
+    expect(await told(JSON.stringify({ adapters: [...adapters, adapters[0]] }))).toMatch(/lists outer_12 twice/)
+    const [first, ...others] = adapters
+    const unknown = JSON.stringify({ adapters: [{ ...first, adapter_type: 'outer_gru' }, ...others] })
+    expect(await told(unknown)).toMatch(/"outer_gru" is not known.*outer_12\.pt.*outer_ln_res_adapter/)
+    const wrong = JSON.stringify({ adapters: [{ ...first, adapter_type: 'outer_res_adapter' }, ...others] })
+    expect(await told(wrong)).toMatch(/for the type outer_res_adapter it holds ln_source\.weight/)
+    expect(await told(JSON.stringify({ adapters: others }))).toMatch(/but outer_12 is needed too/)
+    const swapped = JSON.stringify({ adapters: [{ ...first, filename: 'outer_23.pt' }, ...others] })
+    expect(await told(swapped)).toMatch(
+      /outer link outer_12.*outer_23\.pt is for width 6 to 5, but the models here need 4 to 6/,
+    )
+  })
+
+  it('that are folders, pipes or lead nowhere', async () => {
+    const { folder, load } = await described(JSON.stringify({ adapters }))
+    const file = join(folder, 'outer_23.pt')
+    rmSync(file)
+    mkdirSync(file)
+    expect(await refusal(load())).toMatch(/outer_23\.pt is named as a file, but is none/)
+    rmSync(file, { recursive: true })
+    // opening a pipe would wait for a writer for ever
+    execFileSync('mkfifo', [file])
+    expect(await refusal(load())).toMatch(/outer_23\.pt is named as a file, but is none/)
+    rmSync(file)
+    symlinkSync('/dev/zero', file)
+    expect(await refusal(load())).toMatch(/leads out of the folder/)
+    const config = join(folder, 'outerlink_config.json')
+    rmSync(config)
+    symlinkSync('nowhere.json', config)
+    expect(await refusal(load())).toMatch(/outerlink_config\.json does not exist/)
+  })
+
+  it('every bad file of torch, as an inner and as an outer link', async () => {
+    const bad = join(pt, 'bad')
+    for (const name of readdirSync(bad)) {
+      const folder = fresh()
+      copyFileSync(join(bad, name), join(folder, 'adapter.pt'))
+      expect(await refusal(loadInnerLink(folder, { width: 12 })), name).toContain('adapter.pt')
+      const { folder: outer, load } = await described(JSON.stringify({ adapters }))
+      copyFileSync(join(bad, name), join(outer, 'outer_31.pt'))
+      expect(await refusal(load()), name).toContain('outer_31.pt')
+      expect(readdirSync(folder)).toEqual(['adapter.pt'])
+    }
   })
 })
 

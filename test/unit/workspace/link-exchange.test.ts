@@ -17,6 +17,8 @@ import {
   saveInnerLink,
   saveOuterLinks,
 } from '../../../src-main/engine/training/link-files'
+import { styles } from '../../../src-main/engine/styles/registry'
+import { referenceStyles } from '../../../src-main/engine/training/link-files-export'
 import { exportLinks, exportName, importLinks } from '../../../src-main/workspace/link-exchange'
 import { provenance } from '../training-files/provenance'
 
@@ -101,6 +103,59 @@ describe('a checkpoint', () => {
     expect([...links.values()]).toEqual(system)
   })
 
+  it.each(referenceStyles)(
+    'of %s goes out with its configuration, and comes back with what that tells',
+    async (name) => {
+      const style = styles.find((s) => s.name === name)!
+      const widths = [4, 6, 5, 3]
+      const links = style.links.map((l) => outer(l.key, 'outer_ln_adapter', widths[l.source], widths[l.target]))
+      const baseModels = style.roles.map(({ role }, i) => ({
+        role,
+        id: `org--${role}`,
+        revision: null,
+        hiddenSize: widths[i],
+      }))
+      const folder = path.join(fresh(), 'step-7')
+      await saveOuterLinks(
+        folder,
+        links,
+        provenance({ style: name, role: null, baseModels, rounds: 3, options: { learningRate: 1e-4 } }),
+      )
+      const [out, back, again] = ['out', 'back', 'again'].map((n) => path.join(fresh(), n))
+      await exportLinks(folder, out)
+      expect(JSON.parse(readFileSync(path.join(out, 'train_args.json'), 'utf8'))).toMatchObject({
+        outer_lr: 1e-4,
+        num_recursive_rounds: 3,
+        mas_task: 'math',
+      })
+      expect(await importLinks(out, back)).toMatchObject({ style: name, rounds: 3, baseModels })
+      // what came in goes out as it was
+      await exportLinks(back, again)
+      for (const file of readdirSync(out).filter((f) => f !== 'train_args.json'))
+        expect(readFileSync(path.join(again, file)).equals(readFileSync(path.join(out, file))), file).toBe(true)
+      const { links: read } = await loadOuterLinks(back, { expected: links })
+      expect([...read.values()]).toEqual(links)
+    },
+  )
+
+  it('of an inner link names its role as the other program does', async () => {
+    const folder = path.join(fresh(), 'step-7')
+    const parameters = initInnerLink('res_adapter', 5, new TorchGenerator(1))
+    const options = { learningRate: 1e-3, enableThinking: true, cosineWeight: 1 }
+    await saveInnerLink(folder, { type: 'res_adapter', width: 5, parameters }, provenance({ options }))
+    const [out, back] = [path.join(fresh(), 'out'), path.join(fresh(), 'back')]
+    await exportLinks(folder, out)
+    expect(JSON.parse(readFileSync(path.join(out, 'train_args.json'), 'utf8'))).toMatchObject({
+      mas_role: 'refiner',
+      adapter_lr: 1e-3,
+      adapter_type: 'res_adapter',
+      adapter_cos_weight: 1,
+      enable_thinking: 1,
+    })
+    expect(await importLinks(out, back)).toMatchObject({ style: 'sequential', role: 'critic' })
+    expect(await loadInnerLink(back, { width: 5 })).toMatchObject({ type: 'res_adapter', parameters })
+  })
+
   it('of a style that the published layout does not know is refused, and nothing is written', async () => {
     const out = path.join(fresh(), 'out')
     await expect(exportLinks(await outerCheckpoint({ style: 'circle' }), out)).rejects.toThrow(UserError)
@@ -132,6 +187,65 @@ describe('files of torch', () => {
     expect(links.map(({ key }) => key)).toEqual(['outer_12'])
     expect(tensors.size).toBe(twin.size)
     for (const [name, { data }] of twin) expect(tensors.get(`outer_12.${name}`)!.data, name).toEqual(data)
+  })
+
+  it.each([
+    ['inner-bfloat16', 'BF16'],
+    ['inner-float32', 'F32'],
+    ['inner-from-gpu', 'F32'],
+    ['inner-parameters', 'F32'],
+    ['inner-legacy-format', 'F32'],
+    ['outer-float16', 'F16'],
+    ['outer-float32', 'F32'],
+  ])('%s: in and out again in its own element type %s, bit for bit', async (name, dtype) => {
+    const [from, to, out] = [fresh(), path.join(fresh(), 'to'), path.join(fresh(), 'out')]
+    const outerFile = name.startsWith('outer')
+    const file = outerFile ? 'outer_el.pt' : 'adapter.pt'
+    copyFileSync(path.join(torch, `${name}.pt`), path.join(from, file))
+    // the other link of the style that this one's key belongs to
+    if (outerFile) copyFileSync(path.join(torch, 'outer-float32.pt'), path.join(from, 'outer_le.pt'))
+    await importLinks(from, to)
+    await exportLinks(to, out)
+    const [given, back] = [await readTorchTensors(path.join(from, file)), await readTorchTensors(path.join(out, file))]
+    expect(new Set([...back.values()].map((t) => t.dtype))).toEqual(new Set([dtype]))
+    expect(new Map([...back].sort())).toEqual(new Map([...given].sort()))
+    if (outerFile) expect((await readTorchTensors(path.join(out, 'outer_le.pt'))).get('proj1.bias')!.dtype).toBe('F32')
+  })
+
+  it('once trained on are float32, as they do not fit their old type any more', async () => {
+    const from = fresh()
+    const to = path.join(fresh(), 'to')
+    copyFileSync(path.join(torch, 'inner-bfloat16.pt'), path.join(from, 'adapter.pt'))
+    const manifest = await importLinks(from, to)
+    const { type, width, parameters } = await loadInnerLink(to, { width: 12 })
+    parameters['proj1.bias'][0] = 0.1
+    await saveInnerLink(to, { type, width, parameters }, manifest)
+    const out = path.join(fresh(), 'out')
+    await exportLinks(to, out)
+    const tensors = await readTorchTensors(path.join(out, 'adapter.pt'))
+    expect(tensors.get('proj1.bias')).toMatchObject({ dtype: 'F32', data: parameters['proj1.bias'] })
+  })
+
+  it('tell what they know of their training', async () => {
+    const from = fresh()
+    copyFileSync(path.join(torch, 'inner-float32.pt'), path.join(from, 'adapter.pt'))
+    writeFileSync(path.join(from, 'config.json'), '{}')
+    writeFileSync(
+      path.join(from, 'train_args.json'),
+      JSON.stringify({ mas_role: 'hie_summarizer', mas_task: 'choice' }),
+    )
+    expect(await importLinks(from, path.join(fresh(), 'to'))).toMatchObject({
+      style: 'mixture',
+      role: 'summarizer',
+      task: 'choice',
+      baseModels: [{ role: 'summarizer', id: path.basename(from), hiddenSize: 12 }],
+    })
+    writeFileSync(path.join(from, 'train_args.json'), '{ "mas_role": 3 }')
+    expect(await importLinks(from, path.join(fresh(), 'to'))).toMatchObject({
+      style: 'sequential',
+      role: null,
+      task: 'math',
+    })
   })
 
   it('that are no links leave nothing behind', async () => {
