@@ -3,6 +3,7 @@
  * text, as often as rollouts are asked for. What a question gets does not depend on the batch it is in.
  */
 import type { Agent, Row, SamplingOptions } from '../agents/agent'
+import { repeats } from '../defects'
 import type { Mode } from '../job-spec'
 import { type PromptSettings, agentStage, promptVariant, slotSources } from '../styles/row-prompts'
 import { PrefixPool, buildRow } from '../styles/stage-text'
@@ -356,10 +357,11 @@ class BatchRun {
     return text
   }
 
-  /** The published program gives the planner of later rounds the plain prompt even for code (its defect D-1). */
+  /** As the prompt of this stage gets them. */
   private facts(q: Question, agent: number, round: number) {
     const { style, mode } = this.settings.prompts
-    return mode === 'reference' && q.facts.task === 'code' && promptVariant(style, agent, round) === 'feedback'
+    const asMath = repeats('math-feedback', mode, style.name) && promptVariant(style, agent, round) === 'feedback'
+    return asMath && q.facts.task === 'code'
       ? { question: q.facts.question, task: 'math' as const }
       : q.facts
   }

@@ -1,4 +1,5 @@
 /** Which verdict counts for an answer, beside all that were made. */
+import { repeats } from '../defects'
 import type { Mode } from '../job-spec'
 import type { PackTask } from '../text'
 import { grade as gradeText, type GradeRequest } from './grading'
@@ -47,7 +48,7 @@ export function gradeAnswer(mode: Mode, request: GradeRequest): Graded {
         },
       ]
       // where people differ about an answer it does not count as right
-      const correct = mode === 'reference' ? reference.correct : strict.correct === true
+      const correct = repeats('lenient-grade', mode) ? reference.correct : strict.correct === true
       return { correct, strict: strict.correct, grades }
     }
     default:

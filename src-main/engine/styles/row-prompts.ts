@@ -1,4 +1,5 @@
 /** From a row of data to what an agent of a style reads in a round: the prompt, with slots or with text standing in them. */
+import { repeats } from '../defects'
 import { UserError } from '../errors'
 import type { Mode } from '../job-spec'
 import {
@@ -84,7 +85,7 @@ export function agentPrompt(
     role: style.roles[agent].role,
     variant: promptVariant(style, agent, round),
     mode,
-    round: round + 1,
+    round: repeats('round-two', mode, style.name) ? 2 : round + 1,
     questionFirst,
     ...facts,
   }

@@ -23,7 +23,7 @@ export interface PromptRequest {
   /** What a code task asks for (default program), and the function's name where it is known. */
   readonly codeType?: 'function' | 'program'
   readonly functionName?: string
-  /** Round of this stage, from 1. Reference mode always says 2, as the published prompts do. */
+  /** Round of this stage, from 1. */
   readonly round?: number
   /** Question before plan in the solver's prompt. */
   readonly questionFirst?: boolean
@@ -165,11 +165,10 @@ export function buildPrompt(pack: PromptPack, request: PromptRequest): Prompt {
       `the role "${role}" has no text for the situation "${variant}"; there are prompts for ${known.join(', ')}`,
     )
   }
-  const round = request.mode === 'reference' && request.round !== undefined ? 2 : request.round
   const values: Context['values'] = {
     ...valuesOf(request.question),
     ...(request.functionName ? { functionName: request.functionName } : {}),
-    ...(round === undefined ? {} : { round: String(round) }),
+    ...(request.round === undefined ? {} : { round: String(request.round) }),
   }
   const context: Context = { pack, facts: factsOf(request), values, slots: request.slots ?? {} }
   return {

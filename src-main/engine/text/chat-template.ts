@@ -2,6 +2,7 @@
  * Messages -> the text a model expects, by the model's own chat template. A template that refuses `enable_thinking` is
  * asked again without it; one that refuses a system message gets the system text in front of the first user message.
  */
+import { repeats } from '../defects'
 import { UserError } from '../errors'
 import type { Mode } from '../job-spec'
 import type { Day } from './clock'
@@ -56,7 +57,7 @@ function mergeAll(messages: readonly ChatMessage[]): ChatMessage[] {
 }
 
 function merged(messages: readonly ChatMessage[], complaint: string, mode: Mode): ChatMessage[] | null {
-  if (mode === 'reference') return complaint.toLowerCase().includes(ALTERNATE) ? mergeFirstTwo(messages) : null
+  if (repeats('one-complaint', mode)) return complaint.toLowerCase().includes(ALTERNATE) ? mergeFirstTwo(messages) : null
   return messages.some((m) => m.role === 'system') ? mergeAll(messages) : null
 }
 

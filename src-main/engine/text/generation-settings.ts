@@ -1,4 +1,5 @@
 /** How a run samples: what the run says goes before what the checkpoint proposes, and that before the defaults. */
+import { repeats } from '../defects'
 import type { Mode } from '../job-spec'
 import type { ModelText } from './model-text'
 
@@ -35,7 +36,7 @@ const DEFAULTS = { temperature: 1, topK: 50, topP: 1, minP: 0 }
 /** Ids that end an answer: the tokenizer's eos; in corrected mode those of the checkpoint's generation settings too. */
 export function stopIdsOf(model: Pick<ModelText, 'tokenizer' | 'generation'>, mode: Mode): number[] {
   const own = model.tokenizer.eos ? [model.tokenizer.eos.id] : []
-  return mode === 'reference' ? own : [...new Set([...own, ...model.generation.eosIds])]
+  return repeats('one-stop-token', mode) ? own : [...new Set([...own, ...model.generation.eosIds])]
 }
 
 export function resolveGeneration(

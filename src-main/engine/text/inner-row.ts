@@ -1,4 +1,5 @@
 /** One row of inner training as tokens: prompt and target, which tokens are target, which of them teach the link. */
+import { repeats } from '../defects'
 import type { Mode } from '../job-spec'
 import type { ModelText } from './model-text'
 import { renderStage, type Prompt } from './stage'
@@ -36,11 +37,11 @@ function commonPrefixLength(a: readonly number[], b: readonly number[]): number 
 /** For models without a chat template: plain text, the tokenizer's own special tokens around it, eos at the end. */
 async function plainRow(model: ModelText, system: string, user: string, target: string, mode: Mode): Promise<TokenRow> {
   const { tokenizer } = model
-  const before = (system === '' ? '' : `${system}\n\n`) + user + (mode === 'reference' ? '' : '\n')
+  const before = (system === '' ? '' : `${system}\n\n`) + user + (repeats('counted-target', mode) ? '' : '\n')
   const [prompt, ids] = await tokenizer.encodeAll([before, before + target + (tokenizer.eos?.token ?? '')], {
     special: true,
   })
-  const promptLength = mode === 'reference' ? prompt.length : commonPrefixLength(prompt, ids)
+  const promptLength = repeats('counted-target', mode) ? prompt.length : commonPrefixLength(prompt, ids)
   return { ids, promptLength, warnings: ['The model has no chat template: its rows are plain text.'] }
 }
 

@@ -2,6 +2,7 @@
  * One stage of an agent as tokens: the prompt with its slots (what inference reads), and prompt plus target (what
  * training reads), with the place where the target begins.
  */
+import { repeats } from '../defects'
 import { UserError } from '../errors'
 import type { Mode } from '../job-spec'
 import type { ChatMessage, ChatText } from './chat-template'
@@ -131,7 +132,7 @@ export async function renderStage(
     return { slots, prompt: promptPieces, full: null, beforeTarget: whole, warnings: warningsOf(asked, 0) }
 
   const answered = finish(user, target)
-  if (mode === 'reference') {
+  if (repeats('counted-target', mode)) {
     const full = await cut(answered.text)
     return { slots, prompt: promptPieces, full, beforeTarget: whole, warnings: warningsOf(asked, 0) }
   }

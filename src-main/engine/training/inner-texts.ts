@@ -3,6 +3,7 @@
  * worked answers, or plain text.
  */
 import { type DataReport, type DataRow, type ReadRows, readRows } from '../data/rows'
+import { repeats } from '../defects'
 import { UserError } from '../errors'
 import type { DataSpec, InnerJob } from '../job-spec'
 import { factsOf, type PromptSettings, promptVariant } from '../styles/row-prompts'
@@ -22,7 +23,6 @@ import {
   roleColumns,
   rolePrompt,
   roleTexts,
-  slotsMayBeBlank,
 } from './training-texts'
 
 /** One text to learn from: an answer to a prompt, or a text by itself. */
@@ -35,6 +35,8 @@ export type InnerTask =
       readonly latentsEndAt?: string
       /** Feedback stands in the prompt. */
       readonly feedback: boolean
+      /** The target stands in the prompt too, since two roles share a column. */
+      readonly copies: boolean
     }
   | { readonly kind: 'text'; readonly text: string }
 
@@ -75,7 +77,6 @@ const publishedMarker = '<<DELIBERATION_REFLECTOR_SLOT>>'
 
 async function roleData(job: InnerDataJob, data: DataSpec, prompts: PromptSettings, agent: number): Promise<InnerData> {
   const { style } = prompts
-  const published = job.mode === 'reference'
   const columns = roleColumns(style, agent, job.mode)
   const read = await readRows(data, {
     required: columns.required,
@@ -84,9 +85,9 @@ async function roleData(job: InnerDataJob, data: DataSpec, prompts: PromptSettin
     hint: 'Rows of questions and answers alone train with "form": "question-answer", plain text with "form": "text".',
   })
   const own = columns.finder(read.report.columns)
-  const marked = published && style.roles[agent].role === 'tool-caller'
+  const marked = repeats('marker-as-text', job.mode, style.name) && style.roles[agent].role === 'tool-caller'
   const find: typeof own = marked ? (a, values) => (a === agent ? own(a, values) : publishedMarker) : own
-  const options = { find, blankSlots: published && slotsMayBeBlank(style) }
+  const options = { find, blankSlots: repeats('blank-experts', job.mode, style.name) }
   return {
     ...read,
     kinds: new Set(read.rows.map((r) => factsOf(r.values, '', job.task).task)),
@@ -96,6 +97,7 @@ async function roleData(job: InnerDataJob, data: DataSpec, prompts: PromptSettin
         prompt: rolePrompt(prompts, agent, t),
         target: t.target,
         feedback: promptVariant(style, agent, t.round) === 'feedback',
+        copies: t.slotTexts.includes(t.target),
       })),
   }
 }
@@ -114,6 +116,7 @@ async function answerData(job: InnerDataJob, data: DataSpec, { pack, mode }: Pro
         {
           kind: 'answer',
           feedback: false,
+          copies: false,
           ...plainTrainingText(pack, { question: questionOf(row), answer: worked, mode }),
         },
       ]

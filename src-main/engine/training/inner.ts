@@ -1,6 +1,7 @@
 /** The inner-link job: pairs of a frozen model's states and next embeddings, computed once per row, and a link trained on them. */
 import { join } from 'node:path'
 import { describeLeftOut } from '../data/rows'
+import { repeats } from '../defects'
 import { UserError } from '../errors'
 import type { JobContext } from '../job-context'
 import type { InnerJob } from '../job-spec'
@@ -74,7 +75,7 @@ export async function trainInner(
   // as the link is when the run begins, not where it is resumed
   const units = lastNorm === 'embedding' ? lastNormUnits(parameters) : undefined
   const items = await trainingItems(ctx, model.text, data, job)
-  tellMissingFeedback(ctx, style, agent, data, job)
+  tellPoorPrompts(ctx, style, agent, data, job)
   const collection = join(job.cache ?? join(job.output, 'cache'), hashOf(['inner pairs', model.fingerprint]))
   const kept = new StateCollection(collection)
   const link = resources.links.link({ kind: 'inner', type, width })
@@ -84,8 +85,8 @@ export async function trainInner(
     const shared = resumed ? TorchGenerator.fromState(resumed.generator) : generator
     const order = { rows: items.length, batchSize: job.batchSize, generator: shared }
     const batches = resumed ? BatchOrder.resume(order, resumed.dataOrder) : new BatchOrder(order)
-    // the published program divides each loss by the number of micro-batches twice
-    const divisor = job.mode === 'reference' ? job.accumulate ** 2 : job.accumulate
+    const twice = repeats('divided-twice', job.mode)
+    const divisor = twice ? job.accumulate ** 2 : job.accumulate
     const trained = innerParameters(parameters, units)
 
     async function step(
@@ -98,8 +99,7 @@ export async function trainInner(
         const part = batch.rows.map((i) => items[i])
         positions += part.reduce((n, row) => n + row.latentEnd, 0)
         microBatches.push(await pairsOf(model.agent, part, kept))
-        // at the end of an epoch the published program steps even on a short group
-        if (job.mode === 'reference' && batch.lastOfEpoch) break
+        if (twice && batch.lastOfEpoch) break
       }
       const { losses, gradients } = await innerStep(link, parameters, microBatches, {
         cosineWeight: job.cosineWeight,
@@ -163,17 +163,19 @@ function tellProblems(ctx: JobContext, { report, filled }: InnerData, where: str
   if (replaced) ctx.warn(where + replaced)
 }
 
-/** Feedback prompts were asked for, but no row has a text for them. */
-function tellMissingFeedback(
-  ctx: JobContext,
-  style: StyleDefinition,
-  agent: number,
-  data: InnerData,
-  job: InnerJob,
-): void {
-  if (job.form !== 'role' || job.prompts === 'first' || promptVariant(style, agent, 1) === 'first') return
-  if (data.rows.some((row) => data.tasksOf(row).some((t) => t.kind === 'answer' && t.feedback))) return
-  ctx.warn(`No row has a text that could come back to the ${job.role}: its feedback prompt is not trained on.`)
+/** Says where the rows give the prompts less, or more, than training is after. */
+function tellPoorPrompts(ctx: JobContext, style: StyleDefinition, agent: number, data: InnerData, job: InnerJob): void {
+  if (job.form !== 'role') return
+  const tasks = data.rows.flatMap((row) => data.tasksOf(row).flatMap((t) => (t.kind === 'answer' ? [t] : [])))
+  const hasFeedback = promptVariant(style, agent, 1) === 'feedback'
+  if (job.prompts === 'all' && hasFeedback && !tasks.some((t) => t.feedback))
+    ctx.warn(`No row has a text that could come back to the ${job.role}: its feedback prompt is not trained on.`)
+  const copies = tasks.filter((t) => t.copies).length
+  if (copies > 0)
+    ctx.warn(
+      `${copies} of ${tasks.length} texts of the ${job.role} stand in their own prompt, as the role that it reads has the same text: ` +
+        'they teach copying. Columns of their own for both roles would not.',
+    )
 }
 
 /** Every text of the rows as tokens, row by row. */
@@ -194,7 +196,7 @@ async function trainingItems(ctx: JobContext, text: ModelText, data: InnerData, 
       if (text.cut) cut++
       const hasPairs = pairPositions(text).length > 0
       if (!hasPairs) without++
-      if (hasPairs || job.mode === 'reference') items.push(text)
+      if (hasPairs || repeats('rows-without-target', job.mode)) items.push(text)
     }
     progress.add()
     if (++done % 256 === 0) await ctx.checkpoint()

@@ -2,6 +2,7 @@
  * AdamW and clipping by the global norm, as torch computes them, over float32 arrays that are updated in place.
  * Sums are kept in float64; everything stored is float32.
  */
+import { repeats } from '../defects'
 import type { LinkParameters } from '../nn/link-types'
 import { scaleInPlace } from '../nn/rows'
 
@@ -54,7 +55,7 @@ export function outerParameters(
     Object.entries(parameters).map(([name, values]) => ({
       name: `${key}.${name}`,
       values,
-      decay: mode === 'reference' || isMatrix(name),
+      decay: repeats('decay-of-all', mode) || isMatrix(name),
       unit: units.get(`${key}.${name}`),
     })),
   )

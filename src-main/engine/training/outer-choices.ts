@@ -1,4 +1,5 @@
 /** What an outer job leaves open, settled: defaults that depend on other settings, and settings that do not go together. */
+import { repeats } from '../defects'
 import { UserError } from '../errors'
 import { type AlignSpec, alignSpec, type OuterJob } from '../job-spec'
 import type { OuterLinkType } from '../nn/link-types'
@@ -44,11 +45,10 @@ export function settleOuter(job: OuterJob, style: Pick<StyleGraph, 'links'>, war
   const learningRate = job.learningRate ?? (started ? 3e-4 : 5e-4)
   if (started && learningRate > calmRate)
     warn(`A learning rate of ${learningRate} may undo the ${job.start} start: above ${calmRate} it was seen to.`)
-  const reference = job.mode === 'reference'
   return {
     rounds,
-    states: job.states ?? (reference ? 'reference' : 'shifted'),
-    feedback: job.feedback ?? (reference ? 'same' : 'self-fed'),
+    states: job.states ?? (repeats('late-states', job.mode) ? 'reference' : 'shifted'),
+    feedback: job.feedback ?? (repeats('answer-leak', job.mode) ? 'same' : 'self-fed'),
     learningRate,
     lastNorm: job.lastNorm ?? defaultLastNorm(job.mode),
     align: started ? (job.align ?? alignSpec.parse({})) : null,
@@ -56,7 +56,6 @@ export function settleOuter(job: OuterJob, style: Pick<StyleGraph, 'links'>, war
   }
 }
 
-/** Defect B-26 of the published method is left in its mode only. */
 export function defaultLastNorm(mode: OuterJob['mode']): OuterChoices['lastNorm'] {
-  return mode === 'reference' ? 'one' : 'embedding'
+  return repeats('unit-gain', mode) ? 'one' : 'embedding'
 }

@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { describeLeftOut, readRows } from '../data/rows'
+import { repeats } from '../defects'
 import type { JobContext } from '../job-context'
 import type { OuterJob } from '../job-spec'
 import {
@@ -141,7 +142,7 @@ export async function trainOuter(
       latentSteps: job.latentCap,
       earlierWeight: job.superviseFinalOnly ? null : job.earlierRoundsWeight,
       maxLength: job.maxLength,
-      tooLong: job.mode === 'reference' ? 'cut-left' : 'leave-out',
+      tooLong: repeats('cut-beginning', job.mode) ? 'cut-left' : 'leave-out',
       divisor: job.batchSize * job.accumulate,
       shortestPrefix: usualShortestPrefix,
       keepRoundGradients: job.accumulate > 1,

@@ -1,4 +1,5 @@
 /** The learning rate of each optimiser step: linear warm-up, then constant or a cosine down to zero. */
+import { repeats } from '../defects'
 
 export interface Schedule {
   readonly mode: 'reference' | 'corrected'
@@ -15,7 +16,7 @@ export interface Schedule {
  * In corrected mode the same curve is shifted by one step and stretched over one more, so that every step moves.
  */
 export function learningRateAt(step: number, { mode, schedule, learningRate, warmupSteps, steps }: Schedule): number {
-  const shift = mode === 'corrected' ? 1 : 0
+  const shift = repeats('idle-first-step', mode) ? 0 : 1
   return learningRate * scheduleFactor(schedule, step + shift, warmupSteps, steps + shift)
 }
 

@@ -1,5 +1,6 @@
 /** Rows of training data as texts and token ids: what each role reads and writes, for inner links, aligned starts and outer links. */
 import type { ColumnWish, DataRow } from '../data/rows'
+import { repeats } from '../defects'
 import type { Mode } from '../job-spec'
 import {
   type PromptSettings,
@@ -45,12 +46,9 @@ export interface RoleColumns {
 
 export type TextFinder = (agent: number, values: Values) => string
 
-/** Published inner training of a summarizer does without the texts of experts that have none. */
-export const slotsMayBeBlank = (style: StyleDefinition): boolean => style.name === 'mixture'
-
-/** Published training of sequential systems reads what is missing as a text. For `readRows`. */
+/** For `readRows`. */
 export function publishedNulls(style: StyleDefinition, mode: Mode): { nullAs?: string } {
-  return mode === 'reference' && style.name === 'sequential' ? { nullAs: 'None' } : {}
+  return repeats('text-none', mode, style.name) ? { nullAs: 'None' } : {}
 }
 
 /** A line for the log; null where nothing was filled. */
@@ -64,13 +62,14 @@ export function describeFilled(filled: number): string | null {
  */
 export function roleColumns(style: StyleDefinition, agent: number, mode: Mode): RoleColumns {
   const sources = linksInto(style, agent, 0).map((l) => l.source)
-  if (mode === 'corrected')
+  if (!repeats('one-column-for-all', mode, style.name))
     return {
       required: [questionColumn, ...[...sources, agent].map((a) => ownColumn(style, a))],
       finder: () => (a, values) => targetText(style.roles[a], values),
     }
   const names = (a: number) => style.roles[a].innerTargets ?? style.roles[a].targets
-  const needed = slotsMayBeBlank(style) || style.name === 'deliberation' ? [agent] : [...sources, agent]
+  const alone = repeats('blank-experts', mode, style.name) || repeats('marker-as-text', mode, style.name)
+  const needed = alone ? [agent] : [...sources, agent]
   return {
     required: [questionColumn, ...needed.map(names)],
     finder: (columns) => (a, values) => {
@@ -182,9 +181,8 @@ export class OuterSamples {
   private async make(index: number): Promise<TrainingSample> {
     const { style, mode } = this.settings
     const row = this.rows[index].values
-    // published outer training of sequential systems takes no notice of a row's own task
     const { task_family: _, ...withoutFamily } = row
-    const ignored = mode === 'reference' && style.name === 'sequential'
+    const ignored = repeats('task-ignored', mode, style.name)
     const facts = factsOf(ignored ? withoutFamily : row, questionOf(this.rows[index]), this.task)
     const texts = roundTexts(row)
     // prompts may name their round, so every round has texts of its own

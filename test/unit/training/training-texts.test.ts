@@ -139,7 +139,7 @@ describe('columns', () => {
       ...['math', 'code', 'science'].map((f, i) => [`${f}-expert`, experts[i]]),
       ['summarizer', ['hie_summarizer', 'summary', 'answer']],
     ])
-    expect(required('sequential', 'reference')[1]).toEqual(['critic', ['plan'], ['refined_plan']])
+    expect(required('sequential', 'reference')[1]).toEqual(['critic', 'plan', 'refined_plan'])
     expect(required('distillation', 'reference')[1]).toHaveLength(3)
     expect(required('deliberation', 'reference')[1]).toEqual(['tool-caller', ['deliberation_toolcaller', 'answer']])
     const find = roleColumns(styleByName('mixture'), 3, 'reference').finder(['answer', 'summary'])
