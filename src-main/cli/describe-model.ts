@@ -1,7 +1,7 @@
 /** What a model folder holds, from its config.json and the headers of its weights; nothing is loaded. */
 import { buildAgentGraph } from '../engine/agents/agent-graph'
 import type { WeightIndex } from '../engine/formats/model-weights'
-import type { DecoderConfig } from '../engine/models/config'
+import { attentionLayers, type DecoderConfig } from '../engine/models/config'
 import { readConfig } from '../engine/models/families'
 import { FileWeights, openTextWeights } from '../engine/models/weights'
 import { Graph } from '../engine/onnx/graph'
@@ -35,7 +35,7 @@ export async function describeModel(folder: string) {
     memory: {
       files: used.reduce((n, { length }) => n + length, 0),
       weights: parameters * single,
-      cachePerToken: 2 * config.layers * config.kvHeads * config.headDim * single,
+      cachePerToken: 2 * attentionLayers(config).length * config.kvHeads * config.headDim * single,
     },
   }
 }
@@ -56,6 +56,10 @@ function usedTensors(config: DecoderConfig, weights: WeightIndex) {
       vector: (name, size, offset) => {
         names.add(name)
         return source.vector(name, size, offset)
+      },
+      tensor: (name, shape) => {
+        names.add(name)
+        return source.tensor(name, shape)
       },
     },
     { compute: 'float32' },

@@ -2,7 +2,7 @@
  * Full-weight training of a small model: one graph that reads tokens and all weights, and gives the mean cross-entropy
  * of chosen places and its gradient with respect to every weight.
  */
-import { embedTokens, decoderBlocks, finalNorm, headLayout, headMatrix, layerRope } from '../engine/models/decoder'
+import { embedTokens, decoderBlocks, finalNorm, headLayout, headMatrix, layerRope, recurFromStart } from '../engine/models/decoder'
 import type { DecoderConfig } from '../engine/models/config'
 import { InputWeights } from '../engine/models/weights'
 import { MASKED, maskedAttention } from '../engine/nn/attention'
@@ -89,6 +89,7 @@ export function fullWeightGraph(config: DecoderConfig): { graph: Graph; weights:
     time: 'T',
     rope: layerRope(g, config, positions, 'B*T'),
     attend: (_: number, q: Value, k: Value, v: Value) => maskedAttention(g, q, k, v, null, mask, layout).output,
+    recur: recurFromStart(g, config, 'B', 'float32'),
   }
   const embedded = op.reshape(g, embedTokens(g, config, weights, ids), ['B*T', config.hiddenSize])
   const states = op.gather(g, decoderBlocks(pass, config, weights, embedded), places)

@@ -60,6 +60,20 @@ function rope(r: PublishedRope): RopeParameters {
   return base as RopeParameters
 }
 
+const partial = (resolved: Raw) => (resolved.rope_parameters as Record<string, number>).partial_rotary_factor as number | undefined
+
+function delta(resolved: Raw): DecoderConfig['delta'] {
+  if (!('linear_num_key_heads' in resolved)) return null
+  return {
+    layers: (resolved.layer_types as string[]).map((type) => type === 'linear_attention'),
+    keyHeads: resolved.linear_num_key_heads as number,
+    valueHeads: resolved.linear_num_value_heads as number,
+    keyDim: resolved.linear_key_head_dim as number,
+    valueDim: resolved.linear_value_head_dim as number,
+    taps: resolved.linear_conv_kernel_dim as number,
+  }
+}
+
 describe('config.json as published', () => {
   it.each(ours)('%s', (_, { given, resolved }) => {
     const config = resolveConfig(given)
@@ -69,6 +83,9 @@ describe('config.json as published', () => {
     expect({ rope: config.rope, localRope: config.localRope }).toEqual(ropes(resolved))
     expect(config.attentionScale).toBe(1 / Math.sqrt((resolved.query_pre_attn_scalar ?? resolved.head_dim) as number))
     expect(config.activation).toBe(resolved.hidden_activation === 'gelu_pytorch_tanh' ? 'gelu_tanh' : resolved.hidden_act)
+    expect(config.rotaryDim).toBe((resolved.head_dim as number) * (partial(resolved) ?? 1))
+    expect(config.outputGate).toBe(config.delta !== null)
+    expect(config.delta).toEqual(delta(resolved))
     expect(config.outputBias).toBe(resolved.attention_bias ?? false)
     expect(config.mlpBias).toBe(resolved.mlp_bias ?? false)
     const eos = resolved.eos_token_id
@@ -117,13 +134,17 @@ describe('config.json as published', () => {
     [{ model_type: 'gemma3_text', rope_parameters: { rope_type: 'linear', factor: 8 } }, /"rope_parameters".*full_attention/],
     [{ model_type: 'gemma3_text', rope_parameters: 'linear' }, /"rope_parameters" is "linear"/],
     [{ model_type: 'gemma3', text_config: [] }, /"text_config"/],
-    [{ model_type: 'gpt_neox' }, /gpt_neox.*Supported types are llama, mistral, qwen2, qwen3, gemma3, gemma3_text/],
+    [{ model_type: 'gpt_neox' }, /gpt_neox.*Supported types are llama, mistral, qwen2, qwen3, gemma3, gemma3_text, qwen3_5, qwen3_5_text/],
     [{}, /names no model type.*Supported types/],
     [{ model_type: 'llama', rope_scaling: { rope_type: 'yarn', factor: 4 } }, /rope type "yarn".*default, linear, llama3/],
     [{ model_type: 'llama', hidden_size: -4 }, /"hidden_size" is -4/],
     [{ model_type: 'llama', hidden_act: 'gelu' }, /activation "gelu"/],
     [{ model_type: 'llama', num_attention_heads: 6, hidden_size: 96, num_key_value_heads: 4 }, /num_key_value_heads/],
     [{ model_type: 'llama', rope_scaling: { rope_type: 'linear' } }, /rope factor/],
+    [{ model_type: 'qwen3_5_text', linear_num_key_heads: 3 }, /linear_num_key_heads/],
+    [{ model_type: 'qwen3_5', text_config: { layer_types: ['sliding_attention'], num_hidden_layers: 1 } }, /layer_types.*linear_attention, full_attention/],
+    [{ model_type: 'qwen3_5_text', rope_parameters: { partial_rotary_factor: 1.5 } }, /partial_rotary_factor/],
+    [{ model_type: 'qwen3_5_text', attn_output_gate: false }, /attn_output_gate/],
   ])('refuses %j by name', (raw, message) => {
     expect(() => resolveConfig(raw)).toThrow(message)
   })

@@ -24,7 +24,17 @@ const LATENTS = 12
 const GREEDY = 24
 
 it('covers the models of all families', () => {
-  expect(cases).toEqual(['gemma3-multimodal-bf16', 'gemma3-text', 'llama', 'llama3-rope-bf16', 'mistral-window', 'qwen2-sharded', 'qwen3'])
+  expect(cases).toEqual([
+    'gemma3-multimodal-bf16',
+    'gemma3-text',
+    'llama',
+    'llama3-rope-bf16',
+    'mistral-window',
+    'qwen2-sharded',
+    'qwen3',
+    'qwen3_5-multimodal-bf16',
+    'qwen3_5-text',
+  ])
 })
 
 describe.each(cases)('%s', (name) => {
@@ -142,8 +152,10 @@ describe.each(cases)('%s', (name) => {
     )
     expect(relativeError(forced, want['rollout.states'])).toBeLessThan(1e-4)
     const free = await agent.rollout(prompts.map(tokenRow), link, LATENTS)
-    expect(relativeError(free.states, want['rollout.states'])).toBeLessThan(1e-4)
-    expect(relativeError(free.fed, want['rollout.fed'])).toBeLessThan(1e-4)
+    // rounding grows from step to step (golden/README.md)
+    const tolerance = agent.config.delta ? 1e-3 : 1e-4
+    expect(relativeError(free.states, want['rollout.states'])).toBeLessThan(tolerance)
+    expect(relativeError(free.fed, want['rollout.fed'])).toBeLessThan(tolerance)
   })
 
   it('rolls out rows of different lengths and cached rows as each alone', async () => {

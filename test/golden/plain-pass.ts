@@ -1,6 +1,6 @@
 /** A pass over one row with nothing cached, its masks written out: what the agent's own passes are compared with. */
 import type { DecoderConfig } from '../../src-main/engine/models/config'
-import { headLayout, layerRope, type Pass } from '../../src-main/engine/models/decoder'
+import { headLayout, layerRope, recurFromStart, type Pass } from '../../src-main/engine/models/decoder'
 import { MASKED, maskedAttention } from '../../src-main/engine/nn/attention'
 import type { Graph, Value } from '../../src-main/engine/onnx/graph'
 import * as op from '../../src-main/engine/onnx/ops'
@@ -23,5 +23,6 @@ export function plainPass(g: Graph, config: DecoderConfig, length: number): Pass
     time: length,
     rope: layerRope(g, config, positions, length),
     attend: (i, q, k, v) => maskedAttention(g, q, k, v, null, masks.get(config.windows[i])!, layout).output,
+    recur: recurFromStart(g, config, 1, 'float32'),
   }
 }

@@ -40,7 +40,17 @@ function lossGraph(config: DecoderConfig, length: number, from: 'ids' | 'embeds'
 }
 
 it('covers the models of all families', () => {
-  expect(cases).toEqual(['gemma3-multimodal-bf16', 'gemma3-text', 'llama', 'llama3-rope-bf16', 'mistral-window', 'qwen2-sharded', 'qwen3'])
+  expect(cases).toEqual([
+    'gemma3-multimodal-bf16',
+    'gemma3-text',
+    'llama',
+    'llama3-rope-bf16',
+    'mistral-window',
+    'qwen2-sharded',
+    'qwen3',
+    'qwen3_5-multimodal-bf16',
+    'qwen3_5-text',
+  ])
 })
 
 describe.each(cases)('%s', (name) => {

@@ -6,22 +6,26 @@
  *   ├─ task VJP: forward and reverse with kept activations -> states, losses, gradient
  *   └─ else: forward (fused kernel without a past, masked attention with one)
  *        ├─ STATES / LOGITS / LOSS at chosen places
- *        ├─ PREFIX: the caches
+ *        ├─ PREFIX: the caches and memories
  *        └─ ROLLOUT / GENERATE: a loop whose cache stays where it is computed
  *
  * B rows, T places each (padded on the right), P places of cached past, S = P + T, K places asked for (the targets' for a
- * loss, each row's last for rollout and text), C targets, M latent vectors, H hidden size, V vocabulary.
+ * loss, each row's last for rollout and text), C targets, M latent vectors, H hidden size, V vocabulary. Layers that attend
+ * have keys and values in the cache, recurrent ones a memory of fixed size per row.
  */
-import { decoderBlocks, embedTokens, embeddingMatrix, finalNorm, headLayout, headMatrix, layerRope, type LayerRope, type Pass } from '../models/decoder'
-import type { DecoderConfig } from '../models/config'
+import { decoderBlocks, deltaLayout, embedTokens, embeddingMatrix, finalNorm, headLayout, headMatrix, layerRope, type LayerRope, type Pass } from '../models/decoder'
+import { attentionLayers, type DecoderConfig } from '../models/config'
 import type { ComputeType, WeightSource } from '../models/weights'
 import { MASKED, maskedAttention, promptAttention, stepAttention, stepCache, type HeadLayout } from '../nn/attention'
+import { lastInputs } from '../nn/causal-conv'
+import { deltaNet, emptyMemory, type DeltaMemory, type DeltaPlaces } from '../nn/delta-net'
 import { anyInnerLink, type InnerLinkParts } from '../nn/link-layers'
 import { innerParameterShapes } from '../nn/link-types'
 import { headCrossEntropy } from '../nn/losses'
 import { gradients } from '../nn/rules'
 import { Graph, type Shape, type Value } from '../onnx/graph'
 import * as op from '../onnx/ops'
+import { joinMemory, memoryByLayer, memoryShapes, memorySize, recurrentLayers, splitMemory } from './delta-memory'
 import { chooseToken, type SamplerInputs } from './sampler'
 
 export const task = { states: 0, logits: 1, loss: 2, vjp: 3, prefix: 4, rollout: 5, generate: 6 } as const
@@ -36,7 +40,7 @@ export interface AgentGraphOptions {
 /** Parameters of the fullest inner link, which every link fills as far as it has them. */
 export const linkInputs = (width: number) => innerParameterShapes('ln_res_adapter', width)
 
-export const outputNames = ['states', 'losses', 'gradient', 'logits', 'cache', 'rollout_states', 'rollout_fed', 'tokens'] as const
+export const outputNames = ['states', 'losses', 'gradient', 'logits', 'cache', 'memory', 'rollout_states', 'rollout_fed', 'tokens'] as const
 
 interface Inputs {
   readonly task: Value
@@ -46,6 +50,8 @@ interface Inputs {
   readonly lengths: Value
   readonly pastLengths: Value
   readonly past: Value
+  /** One row for each of the batch, or one for all. */
+  readonly memory: Value
   readonly places: Value
   readonly cotangents: Value
   readonly targetPlaces: Value
@@ -74,6 +80,8 @@ interface Shared {
   readonly keyPositions: Value
   /** Mask [B, 1, T, S] by window size (0 = all). */
   readonly masks: ReadonlyMap<number, Value>
+  /** For recurrent layers: what is text, and where it ends. */
+  readonly deltaPlaces: DeltaPlaces | null
   readonly isTask: (which: Task) => Value
 }
 
@@ -91,13 +99,17 @@ export function buildAgentGraph(root: Graph, config: DecoderConfig, weights: Wei
   results.forEach((v, i) => root.output(v, outputNames[i]))
 }
 
+/** Keys and values of the layers that attend. */
+export const cacheSlabs = (c: DecoderConfig): number => 2 * attentionLayers(c).length
+
 function outputShapes(c: DecoderConfig): Shape[] {
   return [
     ['k', c.hiddenSize],
     ['c'],
     ['m', c.hiddenSize],
     ['k', c.vocabSize],
-    [2 * c.layers, 'b', c.kvHeads, 's', c.headDim],
+    [cacheSlabs(c), 'b', c.kvHeads, 's', c.headDim],
+    ['b', memorySize(c)],
     ['l', 'b', c.hiddenSize],
     ['l', 'b', c.hiddenSize],
     ['l', 'b'],
@@ -112,7 +124,8 @@ function emptyOutputs(g: Graph, c: DecoderConfig): Record<(typeof outputNames)[n
     losses: none([0]),
     gradient: none([0, c.hiddenSize]),
     logits: none([0, c.vocabSize]),
-    cache: none([2 * c.layers, 0, c.kvHeads, 0, c.headDim]),
+    cache: none([cacheSlabs(c), 0, c.kvHeads, 0, c.headDim]),
+    memory: none([0, memorySize(c)]),
     rollout_states: none([0, 0, c.hiddenSize]),
     rollout_fed: none([0, 0, c.hiddenSize]),
     tokens: op.cast(g, none([0, 0]), 'int64'),
@@ -132,7 +145,8 @@ function declareInputs(root: Graph, c: DecoderConfig): Inputs {
     lengths: root.input('lengths', 'int64', ['B']),
     latents: root.input('latents', 'float32', ['M', h]),
     latentPlaces: root.input('latent_places', 'int64', ['M']),
-    past: root.input('past', 'float32', [2 * c.layers, 'B', c.kvHeads, 'P', c.headDim]),
+    past: root.input('past', 'float32', [cacheSlabs(c), 'B', c.kvHeads, 'P', c.headDim]),
+    memory: root.input('past_memory', 'float32', ['R', memorySize(c)]),
     pastLengths: root.input('past_lengths', 'int64', ['B']),
     task: root.input('task', 'int64', []),
     places: root.input('places', 'int64', ['K']),
@@ -198,6 +212,10 @@ function prepare(
     rope: layerRope(g, config, positions, 'B*T'),
     keyPositions,
     masks,
+    deltaPlaces: config.delta && {
+      valid: op.cast(g, op.unsqueeze(g, op.less(g, time, column(inputs.lengths)), [2]), 'float32'),
+      ends: lastInputs(g, inputs.lengths, g.dim('T'), config.delta.taps - 1),
+    },
     isTask: (which) => op.equal(g, inputs.task, g.ints([which], [])),
   }
 }
@@ -214,11 +232,13 @@ function additiveMask(g: Graph, queries: Value, keys: Value, window: number): Va
 function differentiate(g: Graph, s: Shared): Value[] {
   const { config: c, inputs } = s
   const pasts = splitPast(g, s)
+  const memories = memoryByLayer(c, splitMemory(g, c, inputs.memory))
   const x = decoderBlocks(
     {
       ...passOver(g, s),
       checkpointBlocks: s.options.checkpointBlocks,
-      attend: (i, q, k, v) => maskedAttention(g, q, k, v, pasts[i], s.masks.get(c.windows[i])!, s.layout).output,
+      attend: (i, q, k, v) => maskedAttention(g, q, k, v, pasts.get(i)!, s.masks.get(c.windows[i])!, s.layout).output,
+      recur: (i, x) => deltaNet(g, x, memories.get(i)!, s.deltaPlaces, deltaLayout(c, s.options.compute)).output,
     },
     c,
     s.weights,
@@ -239,7 +259,7 @@ function differentiate(g: Graph, s: Shared): Value[] {
   return outputsWith(g, c, { states, losses, gradient })
 }
 
-function passOver(g: Graph, s: Shared): Omit<Pass, 'attend'> {
+function passOver(g: Graph, s: Shared): Omit<Pass, 'attend' | 'recur'> {
   return { g, batch: 'B', time: 'T', rope: s.rope }
 }
 
@@ -248,11 +268,17 @@ interface Cache {
   readonly v: Value
 }
 
-/** [2*layers, B, kvHeads, P, d] -> keys and values per layer. */
-function splitPast(g: Graph, s: Shared): Cache[] {
-  const c = s.config
-  const parts = op.split(g, s.inputs.past, new Array<number>(2 * c.layers).fill(1), 0).map((v) => op.squeeze(g, v, [0]))
-  return Array.from({ length: c.layers }, (_, i) => ({ k: parts[2 * i], v: parts[2 * i + 1] }))
+/** [2*layers that attend, B, kvHeads, P, d] -> keys and values by layer. */
+function splitPast(g: Graph, s: Shared): ReadonlyMap<number, Cache> {
+  const layers = attentionLayers(s.config)
+  if (!layers.length) return new Map()
+  const parts = op.split(g, s.inputs.past, new Array<number>(2 * layers.length).fill(1), 0).map((v) => op.squeeze(g, v, [0]))
+  return byLayer(layers, parts)
+}
+
+/** Keys and values in turn, of these layers in order. */
+function byLayer(layers: readonly number[], values: readonly Value[]): ReadonlyMap<number, Cache> {
+  return new Map(layers.map((layer, i) => [layer, { k: values[2 * i], v: values[2 * i + 1] }]))
 }
 
 // ---------------------------------------------------------------- forward
@@ -269,10 +295,11 @@ function forward(g: Graph, s: Shared): Value[] {
           op.squeeze(g, hasPast, [0]),
           (b) => runWithPast(b, s),
           (b) => runPrompt(b, s),
-          [['K', c.hiddenSize], ...new Array<Shape>(2 * c.layers).fill(cacheShape)],
+          [['K', c.hiddenSize], ...new Array<Shape>(cacheSlabs(c)).fill(cacheShape), ...memoryShapes(c)],
         )
       : runWithPast(g, s)
-  const caches = Array.from({ length: c.layers }, (_, i) => ({ k: flat[2 * i], v: flat[2 * i + 1] }))
+  const caches = flat.slice(0, cacheSlabs(c))
+  const memories = flat.slice(cacheSlabs(c))
   const normed = (b: Graph) => finalNorm(b, c, s.weights, x)
   const head = () => headMatrix(c, s.weights)
 
@@ -280,8 +307,8 @@ function forward(g: Graph, s: Shared): Value[] {
     [task.states, (b) => ({ states: normed(b) })],
     [task.logits, (b) => ({ logits: logitsOf(b, normed(b), head()) })],
     [task.loss, (b) => ({ losses: headCrossEntropy(b, { ...normed(b), shape: ['C', c.hiddenSize] }, head(), inputs.targetIds, false) })],
-    [task.prefix, (b) => ({ cache: joinCaches(b, caches) })],
-    [task.rollout, (b) => autoregress(b, s, { ...normed(b), shape: ['B', c.hiddenSize] }, caches)],
+    [task.prefix, (b) => ({ cache: joinCaches(b, c, caches), memory: joinMemory(b, memories) })],
+    [task.rollout, (b) => autoregress(b, s, { ...normed(b), shape: ['B', c.hiddenSize] }, caches, memories)],
   ])
 }
 
@@ -307,42 +334,65 @@ function logitsOf(g: Graph, hidden: Value, head: Value): Value {
 /** Attention of a forward pass over the rows: result and the caches it leaves. */
 type Attend = (layer: number, q: Value, k: Value, v: Value) => { output: Value; keys: Value; values: Value }
 
-/** All blocks, and the caches of all layers: [K, H], then keys and values by layer. */
-function runBlocks(g: Graph, s: Shared, attend: Attend): Value[] {
+/** All blocks, and what rows carry on: [K, H], then keys and values by layer, then the memories' parts by layer. */
+function runBlocks(g: Graph, s: Shared, attend: Attend, before: (layer: number) => DeltaMemory): Value[] {
   const caches: Value[] = []
+  const memories: Value[] = []
   const keeping: Pass['attend'] = (i, q, k, v) => {
     const a = attend(i, q, k, v)
     caches.push(a.keys, a.values)
     return a.output
   }
-  const x = decoderBlocks({ ...passOver(g, s), attend: keeping }, s.config, s.weights, s.x, s.inputs.places)
-  return [x, ...caches]
+  const recur: Pass['recur'] = (i, x) => {
+    const { output, memory } = deltaNet(g, x, before(i), s.deltaPlaces, deltaLayout(s.config, s.options.compute))
+    const { conv, state } = memory()
+    memories.push(conv, state)
+    return output
+  }
+  const x = decoderBlocks({ ...passOver(g, s), attend: keeping, recur }, s.config, s.weights, s.x, s.inputs.places)
+  return [x, ...caches, ...memories]
 }
 
 /** The first pass over rows with nothing cached: the fused causal kernel. */
 function runPrompt(g: Graph, s: Shared): Value[] {
   const total = op.cast(g, op.squeeze(g, g.dim('T'), [0]), 'int32')
   const lengthsMinusOne = op.expand(g, op.cast(g, op.addScalarInt(g, g.dim('T'), -1), 'int32'), ['B'])
-  return runBlocks(g, s, (i, q, k, v) => promptAttention(g, q, k, v, lengthsMinusOne, total, s.config.windows[i], s.layout))
+  const nothing = recurrentLayers(s.config).length ? emptyMemory(g, 'B', deltaLayout(s.config, s.options.compute)) : null
+  return runBlocks(
+    g,
+    s,
+    (i, q, k, v) => promptAttention(g, q, k, v, lengthsMinusOne, total, s.config.windows[i], s.layout),
+    () => nothing!,
+  )
 }
 
 function runWithPast(g: Graph, s: Shared): Value[] {
   const pasts = splitPast(g, s)
-  return runBlocks(g, s, (i, q, k, v) => maskedAttention(g, q, k, v, pasts[i], s.masks.get(s.config.windows[i])!, s.layout))
+  const memories = memoryByLayer(s.config, splitMemory(g, s.config, s.inputs.memory))
+  return runBlocks(
+    g,
+    s,
+    (i, q, k, v) => maskedAttention(g, q, k, v, pasts.get(i)!, s.masks.get(s.config.windows[i])!, s.layout),
+    (i) => memories.get(i)!,
+  )
 }
 
-function joinCaches(g: Graph, caches: readonly Cache[]): Value {
-  return op.concat(g, caches.flatMap(({ k, v }) => [op.unsqueeze(g, k, [0]), op.unsqueeze(g, v, [0])]), 0)
+/** Keys and values in turn -> [2*layers that attend, B, kvHeads, S, d]. */
+function joinCaches(g: Graph, c: DecoderConfig, caches: readonly Value[]): Value {
+  if (!caches.length) return op.zeros(g, 'float32', [0, 'B', c.kvHeads, 'P+T', c.headDim])
+  return op.concat(g, caches.map((v) => op.unsqueeze(g, v, [0])), 0)
 }
 
 // ---------------------------------------------------------------- rollout and generation
 
 /**
  * From the state at each row's last place: choose what to feed (the inner link of the state, or the embedding of the
- * next token), run one place, repeat. The cache of the rows stays outside the loop; only what it adds is carried.
+ * next token), run one place, repeat. The cache of the rows stays outside the loop; only what it adds is carried, and the
+ * memories. `caches`: keys and values in turn, `memories`: their parts in turn.
  */
-function autoregress(g: Graph, s: Shared, state: Value, caches: readonly Cache[]): Made {
+function autoregress(g: Graph, s: Shared, state: Value, caches: readonly Value[], memories: readonly Value[]): Made {
   const { config: c, inputs } = s
+  const layers = attentionLayers(c)
   const h = c.hiddenSize
   const rolling = op.equal(g, inputs.task, g.ints([task.rollout], []))
   const nextPosition = op.add(g, inputs.pastLengths, inputs.lengths)
@@ -353,7 +403,7 @@ function autoregress(g: Graph, s: Shared, state: Value, caches: readonly Cache[]
   const first = advance(g, s, rolling, state, g.ints([0], []), none)
   const grownShape: Shape = ['B', c.kvHeads, 1, 't', c.headDim]
   const empty = op.zeros(g, 'float32', ['B', c.kvHeads, 1, 0, c.headDim])
-  const fixed = caches.map(({ k, v }) => ({ k: stepCache(g, k), v: stepCache(g, v) }))
+  const fixed = byLayer(layers, caches.map((v) => stepCache(g, v)))
   const { states, stacked } = op.loop(
     g,
     op.addScalarInt(g, inputs.steps, -1),
@@ -361,14 +411,15 @@ function autoregress(g: Graph, s: Shared, state: Value, caches: readonly Cache[]
     [
       { value: first.fed, shape: ['B', h] },
       { value: first.finished, shape: ['B'] },
-      ...caches.flatMap(() => [
-        { value: empty, shape: grownShape },
-        { value: empty, shape: grownShape },
-      ]),
+      ...caches.map(() => ({ value: empty, shape: grownShape })),
+      ...memories.map((value) => ({ value })),
     ],
-    (b, iteration, [fed, finished, ...grown]) => {
+    (b, iteration, [fed, finished, ...carried]) => {
       const position = op.add(b, nextPosition, iteration)
+      const grown = byLayer(layers, carried.slice(0, caches.length))
+      const before = memoryByLayer(c, carried.slice(caches.length))
       const newCaches: Value[] = []
+      const newMemories: Value[] = []
       const [fixedMasks, grownMasks] = stepMasks(b, s, seen, keyRow, position, nextPosition, iteration)
       const y = decoderBlocks(
         {
@@ -382,14 +433,20 @@ function autoregress(g: Graph, s: Shared, state: Value, caches: readonly Cache[]
               q,
               k,
               v,
-              fixed[i],
-              { k: grown[2 * i], v: grown[2 * i + 1] },
+              fixed.get(i)!,
+              grown.get(i)!,
               fixedMasks.get(c.windows[i])!,
               grownMasks.get(c.windows[i]) ?? null,
               s.layout,
             )
             newCaches.push(a.keys, a.values)
             return a.output
+          },
+          recur: (i, x) => {
+            const { output, memory } = deltaNet(b, x, before.get(i)!, null, deltaLayout(c, s.options.compute))
+            const { conv, state } = memory()
+            newMemories.push(conv, state)
+            return output
           },
         },
         c,
@@ -400,39 +457,42 @@ function autoregress(g: Graph, s: Shared, state: Value, caches: readonly Cache[]
       const step = advance(b, s, rolling, next, op.addScalarInt(b, iteration, 1), finished)
       return {
         condition: anyLeft(b, step.finished),
-        states: [step.fed, step.finished, ...newCaches],
+        states: [step.fed, step.finished, ...newCaches, ...newMemories],
         stacked: [next, step.fed, step.tokens],
       }
     },
     'l',
-    [undefined, undefined, ...caches.flatMap(() => [grownShape, grownShape])],
+    [undefined, undefined, ...caches.map(() => grownShape), ...memories.map(() => undefined)],
   )
   const join = (start: Value, rest: Value) => {
     const head = op.unsqueeze(g, start, [0])
     return g.node('Concat', [head, rest], [{ dtype: head.dtype, shape: ['l', ...start.shape] }], { axis: { kind: 'int', value: 0 } })[0]
   }
-  const grown = states.slice(2)
-  const cache = op.ifElse(
+  const grown = states.slice(2, 2 + caches.length)
+  const [cache, memory] = op.ifElse(
     g,
     rolling,
-    (b) => [op.zeros(b, 'float32', [2 * c.layers, 0, c.kvHeads, 0, c.headDim])],
+    (b) => [op.zeros(b, 'float32', [cacheSlabs(c), 0, c.kvHeads, 0, c.headDim]), op.zeros(b, 'float32', [0, memorySize(c)])],
     (b) => {
-      const joined = caches.map(({ k, v }, i) => {
-        const along = (before: Value, own: Value) =>
-          b.node('Concat', [before, op.squeeze(b, own, [2])], [{ dtype: 'float32', shape: ['B', c.kvHeads, 's', c.headDim] }], {
+      const joined = caches.map(
+        (before, i) =>
+          b.node('Concat', [before, op.squeeze(b, grown[i], [2])], [{ dtype: 'float32', shape: ['B', c.kvHeads, 's', c.headDim] }], {
             axis: { kind: 'int', value: 2 },
-          })[0]
-        return { k: along(k, grown[2 * i]), v: along(v, grown[2 * i + 1]) }
-      })
-      return [joinCaches(b, joined)]
+          })[0],
+      )
+      return [joinCaches(b, c, joined), joinMemory(b, states.slice(2 + caches.length))]
     },
-    [[2 * c.layers, 'b', c.kvHeads, 's', c.headDim]],
-  )[0]
+    [
+      [cacheSlabs(c), 'b', c.kvHeads, 's', c.headDim],
+      ['b', memorySize(c)],
+    ],
+  )
   return {
     rollout_states: join(state, stacked[0]),
     rollout_fed: join(first.fed, stacked[1]),
     tokens: join(first.tokens, stacked[2]),
     cache,
+    memory,
   }
 }
 

@@ -1,6 +1,7 @@
 /** Grouping rows of similar length into batches, so that padding stays small and memory bounded. */
 import { totalmem } from 'node:os'
-import type { DecoderConfig } from '../models/config'
+import { attentionLayers, type DecoderConfig } from '../models/config'
+import { deltaChannels } from '../nn/delta-net'
 
 export interface BatchLimits {
   /** Rows times the longest row's places, at most. */
@@ -36,9 +37,12 @@ export function planBatches(lengths: readonly number[], limits: BatchLimits): nu
  * frees each block's as it goes; a vjp keeps those of all blocks, attention probabilities over `longest` places included.
  */
 export function placesPerRun(c: DecoderConfig, keepsBlocks: boolean, longest: number): number {
-  const cache = 2 * c.layers * c.kvHeads * c.headDim
+  const attending = attentionLayers(c).length
+  const cache = 2 * attending * c.kvHeads * c.headDim
   const block = 6 * c.hiddenSize + 4 * c.intermediateSize + 2 * (c.heads + 2 * c.kvHeads) * c.headDim
   const scores = 3 * c.heads * longest
-  const floats = keepsBlocks ? c.layers * (block + scores) + cache : block + scores + 4 * cache
+  const mixing = c.delta ? 4 * (deltaChannels(c.delta) + c.delta.valueHeads * c.delta.valueDim) : 0
+  const kept = c.layers * block + attending * scores + (c.layers - attending) * mixing
+  const floats = keepsBlocks ? kept + cache : block + Math.max(scores, mixing) + 4 * cache
   return Math.max(longest, Math.floor((totalmem() * (keepsBlocks ? 0.3 : 0.15)) / (4 * floats)))
 }

@@ -1,15 +1,16 @@
-/** Keys and values of one row's text on the host: [2*layers, kvHeads, length, headDim]. */
+/** What one row's text leaves behind, on the host: keys and values [slabs, kvHeads, length, headDim], and the memory of recurrent layers. */
 import type { ArrayOutput } from '../onnx/session'
 import type { Prefix } from './agent'
 
 export class CachedText implements Prefix {
   private constructor(
     private values: Float32Array | null,
+    private recurrent: Float32Array | null,
     readonly length: number,
   ) {}
 
   get bytes(): number {
-    return this.values?.byteLength ?? 0
+    return (this.values?.byteLength ?? 0) + (this.recurrent?.byteLength ?? 0)
   }
 
   /** Throws after `dispose`. */
@@ -18,15 +19,22 @@ export class CachedText implements Prefix {
     return this.values
   }
 
+  /** Throws after `dispose`. */
+  get memory(): Float32Array {
+    if (!this.recurrent) throw new Error('cached text was used after it was disposed')
+    return this.recurrent
+  }
+
   dispose(): void {
     this.values = null
+    this.recurrent = null
   }
 
   /**
-   * Row `b` of a cache [2*layers, B, kvHeads, places, d] whose places are: past (`pastPlaces`, the first `pastLength`
-   * valid), then the row's own text (the rest but `grown`, the first `length` valid), then `grown` valid ones.
+   * Row `b` of memories [B, numbers] and of a cache [slabs, B, kvHeads, places, d] whose places are: past (`pastPlaces`, the
+   * first `pastLength` valid), then the row's own text (the rest but `grown`, the first `length` valid), then `grown` valid ones.
    */
-  static fromBatch(cache: ArrayOutput, b: number, pastLength: number, pastPlaces: number, length: number, grown: number): CachedText {
+  static fromBatch({ cache, memory }: Record<string, ArrayOutput>, b: number, pastLength: number, pastPlaces: number, length: number, grown: number): CachedText {
     const [slabs, batch, heads, places, d] = cache.shape
     const total = pastLength + length + grown
     const data = cache.data as Float32Array
@@ -42,22 +50,28 @@ export class CachedText implements Prefix {
         out.set(data.subarray(end, end + grown * d), to + (pastLength + length) * d)
       }
     }
-    return new CachedText(out, total)
+    const numbers = memory.shape[1]
+    return new CachedText(out, (memory.data as Float32Array).slice(b * numbers, (b + 1) * numbers), total)
   }
 }
 
-/** Pasts of several rows as one array [2*layers, B, kvHeads, longest, d], zeros after each row's own length. */
+/**
+ * Pasts of several rows as one array [slabs, B, kvHeads, longest, d], zeros after each row's own length, and their memories
+ * [B, numbers]; one row of zeros stands for all where none has a past.
+ */
 export function joinPasts(
   pasts: readonly (CachedText | null)[],
-  shape: { readonly layers: number; readonly kvHeads: number; readonly headDim: number },
-): { data: Float32Array; lengths: number[]; places: number } {
+  shape: { readonly slabs: number; readonly kvHeads: number; readonly headDim: number; readonly memory: number },
+): { data: Float32Array; lengths: number[]; places: number; memory: Float32Array } {
   const lengths = pasts.map((p) => p?.length ?? 0)
   const places = Math.max(...lengths)
-  const slabs = 2 * shape.layers
+  const { slabs } = shape
   const d = shape.headDim
+  const memory = new Float32Array(shape.memory * (pasts.some((p) => p) ? pasts.length : 1))
   const data = new Float32Array(slabs * pasts.length * shape.kvHeads * places * d)
   pasts.forEach((past, b) => {
     if (!past) return
+    memory.set(past.memory, b * shape.memory)
     const n = past.length * d
     for (let s = 0; s < slabs; s++) {
       for (let h = 0; h < shape.kvHeads; h++) {
@@ -66,5 +80,5 @@ export function joinPasts(
       }
     }
   })
-  return { data, lengths, places }
+  return { data, lengths, places, memory }
 }

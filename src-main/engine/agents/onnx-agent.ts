@@ -9,9 +9,10 @@ import { Graph } from '../onnx/graph'
 import { EngineSession, type ArrayInput, type ArrayOutput, type Device } from '../onnx/session'
 import type { Agent, InnerLinkState, Prefix, RolloutResult, Row, RunControl, SamplingOptions, VjpRequest, VjpResult } from './agent'
 import { rowLength } from './agent'
-import { buildAgentGraph, linkInputs, task, type Task } from './agent-graph'
+import { buildAgentGraph, cacheSlabs, linkInputs, task, type Task } from './agent-graph'
 import { placesPerRun, planBatches } from './batching'
 import { CachedText, joinPasts } from './cached-text'
+import { memorySize } from './delta-memory'
 import { EmbeddingRows } from './embedding-rows'
 import { rowStream } from '../nn/row-stream'
 
@@ -158,8 +159,8 @@ export class OnnxAgent implements Agent {
   private async cacheRows(rows: readonly Row[], control?: RunControl): Promise<CachedText[]> {
     const out: CachedText[] = new Array(rows.length)
     const take = (batch: readonly number[], results: Record<string, ArrayOutput>, layout: BatchLayout) =>
-      batch.forEach((i, b) => (out[i] = CachedText.fromBatch(results.cache, b, layout.past.lengths[b], layout.past.places, layout.lengths[b], 0)))
-    await this.run(task.prefix, rows, ['cache'], () => ({}), take, { control })
+      batch.forEach((i, b) => (out[i] = CachedText.fromBatch(results, b, layout.past.lengths[b], layout.past.places, layout.lengths[b], 0)))
+    await this.run(task.prefix, rows, ['cache', 'memory'], () => ({}), take, { control })
     return out
   }
 
@@ -282,7 +283,7 @@ export class OnnxAgent implements Agent {
       await this.run(
         task.generate,
         active.map((a) => a.row),
-        ['tokens', 'cache'],
+        ['tokens', 'cache', 'memory'],
         (batch, layout) => ({
           steps: scalar(steps),
           places: layout.lastPlaces,
@@ -307,7 +308,7 @@ export class OnnxAgent implements Agent {
             done[i].push(...fresh[i])
             const last = done[i].at(-1)!
             if (stop.has(last) || done[i].length >= options.maxNewTokens) return
-            const cache = CachedText.fromBatch(results.cache, b, layout.past.lengths[b], layout.past.places, layout.lengths[b], count - 1)
+            const cache = CachedText.fromBatch(results, b, layout.past.lengths[b], layout.past.places, layout.lengths[b], count - 1)
             next.push({ i, row: { prefix: cache, segments: [{ kind: 'tokens', ids: [last] }] } })
           })
         },
@@ -352,9 +353,11 @@ function layOut(rows: readonly Row[], config: DecoderConfig): BatchLayout {
       }
     }
   })
+  const slabs = cacheSlabs(config)
+  const numbers = memorySize(config)
   const past = joinPasts(
     rows.map((r) => (r.prefix as CachedText | undefined) ?? null),
-    config,
+    { slabs, kvHeads: config.kvHeads, headDim: config.headDim, memory: numbers },
   )
   const flat = (positions: readonly (readonly number[])[]) =>
     positions.flatMap((list, b) =>
@@ -372,8 +375,9 @@ function layOut(rows: readonly Row[], config: DecoderConfig): BatchLayout {
       lengths: places1d(lengths),
       latents: { data: concatRows(vectors), shape: [places.length, h] },
       latent_places: places1d(places),
-      past: { data: past.data, shape: [2 * config.layers, rows.length, config.kvHeads, past.places, config.headDim] },
+      past: { data: past.data, shape: [slabs, rows.length, config.kvHeads, past.places, config.headDim] },
       past_lengths: places1d(past.lengths),
+      past_memory: { data: past.memory, shape: [past.memory.length / Math.max(1, numbers), numbers] },
     },
     lastPlaces: places1d(lengths.map((n, b) => b * time + n - 1)),
     places: (positions) => places1d(flat(positions)),

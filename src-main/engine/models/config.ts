@@ -3,6 +3,8 @@
  * One `DecoderConfig` serves every family; a family file says how its config.json becomes one.
  */
 
+import type { DeltaNetLayout } from '../nn/delta-net'
+
 export type RopeParameters =
   | { readonly type: 'default'; readonly theta: number }
   | { readonly type: 'linear'; readonly theta: number; readonly factor: number }
@@ -14,6 +16,12 @@ export type RopeParameters =
       readonly highFreqFactor: number
       readonly originalMaxPositions: number
     }
+
+/** Gated delta-net layers. */
+export interface DeltaConfig extends Omit<DeltaNetLayout, 'compute'> {
+  /** Per layer: is it one? The others attend. */
+  readonly layers: readonly boolean[]
+}
 
 export interface DecoderConfig {
   readonly family: string
@@ -36,6 +44,10 @@ export interface DecoderConfig {
   readonly mlpBias: boolean
   /** RMSNorm of each query and key head before rotation. */
   readonly qkNorm: boolean
+  /** How much of each query and key head is rotated: its first so many numbers. */
+  readonly rotaryDim: number
+  /** Mixtures of heads times a sigmoid, which the query projection gives beside each head's queries. */
+  readonly outputGate: boolean
   /** Factor of the attention scores. */
   readonly attentionScale: number
   /** Of the gate of each MLP. */
@@ -45,6 +57,8 @@ export interface DecoderConfig {
   readonly rope: RopeParameters
   /** Rope of the layers with a window where it is another one. */
   readonly localRope: RopeParameters | null
+  /** Layers with a gated delta net in place of attention. */
+  readonly delta: DeltaConfig | null
   /** Factor of token embeddings; the head and latents go without. */
   readonly embeddingScale: number
   /** The output head is the embedding matrix. */
@@ -60,10 +74,15 @@ export function ropeOf(config: DecoderConfig, layer: number): RopeParameters {
   return config.localRope && config.windows[layer] > 0 ? config.localRope : config.rope
 }
 
-/** Inverse frequencies of the rotary embedding, [headDim / 2], with float32 rounding where torch rounds. */
-export function inverseFrequencies(rope: RopeParameters, headDim: number): number[] {
+/** Layers that attend, and so have keys and values, in order. */
+export function attentionLayers(config: DecoderConfig): number[] {
+  return config.windows.flatMap((_, i) => (config.delta?.layers[i] ? [] : [i]))
+}
+
+/** Inverse frequencies of the rotary embedding, [width / 2] for what is rotated of a head, with float32 rounding where torch rounds. */
+export function inverseFrequencies(rope: RopeParameters, width: number): number[] {
   const f = Math.fround
-  const base = Array.from({ length: headDim / 2 }, (_, i) => f(1 / f(Math.pow(rope.theta, f((2 * i) / headDim)))))
+  const base = Array.from({ length: width / 2 }, (_, i) => f(1 / f(Math.pow(rope.theta, f((2 * i) / width)))))
   switch (rope.type) {
     case 'default':
       return base

@@ -8,6 +8,7 @@ import { llamaConfig } from './llama'
 import { mistralConfig } from './mistral'
 import { qwen2Config } from './qwen2'
 import { qwen3Config } from './qwen3'
+import { qwen3_5Config, qwen3_5TextConfig } from './qwen3_5'
 import type { RawConfig } from './raw-config'
 
 /** To add a family: one file that turns its config.json into a DecoderConfig, one line here. */
@@ -18,6 +19,8 @@ export const families: Readonly<Record<string, (raw: RawConfig) => DecoderConfig
   qwen3: qwen3Config,
   gemma3: gemma3Config,
   gemma3_text: gemma3TextConfig,
+  qwen3_5: qwen3_5Config,
+  qwen3_5_text: qwen3_5TextConfig,
 }
 
 /** Resolves the content of a config.json; UserErrors name what is not supported. */

@@ -41,6 +41,8 @@ export interface WeightSource {
   matrix(name: string, rows: number, columns: number): Value
   /** [size] in float32, plus a number (always the same for one name). */
   vector(name: string, size: number, offset?: number): Value
+  /** Of any shape, in float32. */
+  tensor(name: string, shape: readonly number[]): Value
 }
 
 const dtypes: Partial<Record<Dtype, DType>> = { F32: 'float32', F16: 'float16', BF16: 'bfloat16' }
@@ -61,6 +63,10 @@ export class FileWeights implements WeightSource {
 
   vector(name: string, size: number, offset = 0): Value {
     return this.get(name, [size], 'float32', offset)
+  }
+
+  tensor(name: string, shape: readonly number[]): Value {
+    return this.get(name, shape, 'float32')
   }
 
   private get(name: string, shape: readonly number[], dtype: DType, offset = 0): Value {
@@ -124,6 +130,10 @@ export class InputWeights implements WeightSource {
     const value = plus(this.root, this.get(name, [size]), offset)
     this.moved.set(name, value)
     return value
+  }
+
+  tensor(name: string, shape: readonly number[]): Value {
+    return this.get(name, shape)
   }
 
   private get(name: string, shape: readonly number[]): Value {

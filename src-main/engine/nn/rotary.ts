@@ -7,7 +7,7 @@ import * as op from '../onnx/ops'
 import type { Rule } from '../autodiff/gradients'
 
 export interface RotaryTable {
-  /** [B*T, d/2] */
+  /** [B*T, d/2], d what is rotated of a head. */
   readonly cos: Value
   readonly sin: Value
   readonly minusSin: Value
@@ -28,17 +28,19 @@ export function rotaryTable(g: Graph, positions: Value, inverseFrequencies: read
   return { cos, sin, minusSin: op.neg(g, sin), rows: op.reshape(g, op.range(g, flat), positions.shape) }
 }
 
-/** x [B, T, heads * d], rotated by the angle of its place. */
+/** x [B, T, heads * d], rotated by the angle of its place; a table narrower than d/2 leaves the rest of each head as it is. */
 export function rotary(g: Graph, x: Value, table: RotaryTable, heads: number): Value {
   return g.composite('Rotary', [x], () => ({ outputs: [rotate(g, x, table, table.sin, heads)] }), { table, heads })[0]
 }
 
 function rotate(g: Graph, x: Value, table: RotaryTable, sin: Value, heads: number): Value {
+  const width = 2 * (sin.shape[1] as number)
+  const partial = width < (x.shape[2] as number) / heads
   return g.node(
     'RotaryEmbedding',
     [x, table.rows, table.cos, sin],
     [{ dtype: x.dtype, shape: x.shape }],
-    { interleaved: int(0), num_heads: int(heads) },
+    { interleaved: int(0), num_heads: int(heads), ...(partial ? { rotary_embedding_dim: int(width) } : {}) },
     op.MICROSOFT,
   )[0]
 }

@@ -21,7 +21,17 @@ async function agentGraph(name: string, compute: ComputeType, checkpointBlocks: 
   return root
 }
 
-describe.each(['llama', 'llama3-rope-bf16', 'mistral-window', 'qwen2-sharded', 'qwen3', 'gemma3-text', 'gemma3-multimodal-bf16'])('kernels for %s', (name) => {
+describe.each([
+  'llama',
+  'llama3-rope-bf16',
+  'mistral-window',
+  'qwen2-sharded',
+  'qwen3',
+  'gemma3-text',
+  'gemma3-multimodal-bf16',
+  'qwen3_5-text',
+  'qwen3_5-multimodal-bf16',
+])('kernels for %s', (name) => {
   it.each([false, true])('on the CPU, checkpointed blocks %s', async (checkpointBlocks) => {
     expect(missingKernels(await agentGraph(name, 'float32', checkpointBlocks), 'cpu')).toEqual([])
   })
