@@ -35,6 +35,8 @@ interface Trained {
   readonly inner: readonly ExportedInner[]
   readonly outer: readonly ExportedOuter[]
   readonly manifest: LinkManifest | null
+  /** Of the evaluation, for links that do not tell how many they were trained for. */
+  readonly rounds: number
 }
 
 /**
@@ -71,7 +73,15 @@ async function trained(spec: JobSpec): Promise<Trained> {
   }))
   const outer = await exportedOuter(outerLinks, widths, task)
   const hasManifest = (await readdir(outerLinks).catch((): string[] => [])).includes(manifestName)
-  return { style, task, models, inner, outer, manifest: hasManifest ? await readManifest(outerLinks) : null }
+  return {
+    style,
+    task,
+    models,
+    inner,
+    outer,
+    manifest: hasManifest ? await readManifest(outerLinks) : null,
+    rounds: job.rounds,
+  }
 }
 
 function checkTogether(systems: readonly Trained[]): void {
@@ -99,7 +109,7 @@ function checkTogether(systems: readonly Trained[]): void {
 }
 
 async function fill(folder: string, systems: readonly Trained[]): Promise<void> {
-  const [{ style, task, models, inner, outer, manifest }] = systems
+  const [{ style, task, models, inner, outer, manifest, rounds }] = systems
   for (const [i, role] of style.roles.entries()) {
     const place = path.join(folder, partOf(role))
     await mkdir(place)
@@ -108,7 +118,8 @@ async function fill(folder: string, systems: readonly Trained[]): Promise<void> 
     else await exportReferenceInnerByTask(place, new Map(systems.map((s) => [layoutTask(s.task), s.inner[i]])))
   }
   const agents = style.roles.map((role) => ({ model: partOf(role), innerLink: partOf(role) }))
-  const options = { ...outerOptions(manifest), style: publishedStyle(style.name), task, agents }
+  const told = manifest?.rounds ? outerOptions(manifest) : { ...outerOptions(manifest), rounds }
+  const options = { ...told, style: publishedStyle(style.name), task, agents }
   const place = path.join(folder, outerPart)
   await mkdir(place)
   if (systems.length === 1) await exportReferenceOuter(place, outer, options)

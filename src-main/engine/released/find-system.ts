@@ -24,13 +24,25 @@ export interface SystemPlace {
   readonly parts?: Readonly<Record<string, string>>
 }
 
-/** What of a system is asked for: models alone, or with their inner links, or outer links as well. */
-export type Wanted = 'models' | 'inner links' | 'all'
+/** What of a system is asked for. */
+export interface Wanted {
+  /** Models alone, or with their inner links, or outer links as well. Default: all. */
+  readonly links?: 'none' | 'inner' | 'all'
+  /** Agent indices. Default: every agent. */
+  readonly agents?: readonly number[]
+}
+
+export interface FoundAgent {
+  readonly role: string
+  readonly model: string
+  /** For `loadInnerLink`; null where it is not wanted. */
+  readonly innerLink: string | null
+}
 
 export interface FoundSystem {
   readonly style: StyleDefinition
-  /** In the style's order. `innerLink`: for `loadInnerLink`; null where it is not wanted. */
-  readonly agents: readonly { readonly role: string; readonly model: string; readonly innerLink: string | null }[]
+  /** Those that are wanted, in that order; by default the style's. */
+  readonly agents: readonly FoundAgent[]
   /** For `loadOuterLinks`; null where they are not wanted. */
   readonly outerLinks: string | null
 }
@@ -43,7 +55,7 @@ export async function findSystem(
   name: string,
   place: SystemPlace,
   task: string,
-  wanted: Wanted = 'all',
+  wanted: Wanted = {},
 ): Promise<FoundSystem> {
   return findSystemOf(await styleOfSystem(name), releasedSystem(name)?.name ?? null, place, task, wanted)
 }
@@ -54,21 +66,24 @@ export async function findSystemOf(
   release: string | null,
   place: SystemPlace,
   task: string,
-  wanted: Wanted = 'all',
+  { links = 'all', agents: wanted = style.roles.map((_, i) => i) }: Wanted = {},
 ): Promise<FoundSystem> {
   const given = byPart(style, place.parts ?? {})
-  const folders = new Map<string, string>()
-  for (const part of wanted === 'all' ? partsOf(style) : style.roles.map(partOf))
-    folders.set(part, given.get(part) ?? (await partIn(place.folder, style, release, part)))
+  const folderOf = async (part: string): Promise<string> =>
+    given.get(part) ?? (await partIn(place.folder, style, release, part))
+  const models = new Map<number, string>()
+  for (const i of wanted) models.set(i, await folderOf(partOf(style.roles[i])))
+  const outerLinks = links === 'all' ? await folderOf(outerPart) : null
   const linkTask = hasLinksByTask(style) ? task : undefined
-  const agents = []
-  for (const role of style.roles) {
-    const model = folders.get(partOf(role))!
-    agents.push({ role: role.role, model, innerLink: wanted === 'models' ? null : await innerLinkIn(model, linkTask) })
-  }
-  const outer = folders.get(outerPart)
-  if (outer !== undefined) await checkOuterLinks(outer, style, task)
-  return { style, agents, outerLinks: outer ?? null }
+  const agents: FoundAgent[] = []
+  for (const [i, model] of models)
+    agents.push({
+      role: style.roles[i].role,
+      model,
+      innerLink: links === 'none' ? null : await innerLinkIn(model, linkTask),
+    })
+  if (outerLinks !== null) await checkOuterLinks(outerLinks, style, task)
+  return { style, agents, outerLinks }
 }
 
 /** Our own checkpoints tell of themselves when they are read. */

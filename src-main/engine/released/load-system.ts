@@ -4,6 +4,7 @@ import { openMembers, openTeam, readLinks, Resources } from '../job-setup'
 import type { AgentSpec, JobSpec } from '../job-spec'
 import { TorchGenerator } from '../nn/torch-generator'
 import type { LinkGraph } from '../nn/link-graphs'
+import { isStyleFile } from '../styles/registry'
 import type { StyleDefinition } from '../styles/style'
 import type { OuterLink, Team } from '../styles/team'
 import { type ModelText, requireChat } from '../text'
@@ -62,7 +63,12 @@ export async function loadSystem(name: string, options: LoadSystemOptions): Prom
   const task = options.task ?? settings?.task ?? 'math'
   const found = await findSystemOf(style, releasedSystem(name)?.name ?? null, options, task)
   const resources = new Resources(
-    { device: options.device ?? 'cpu', threads: options.threads, promptPack: undefined },
+    {
+      device: options.device ?? 'cpu',
+      threads: options.threads,
+      style: isStyleFile(name) ? name : style.name,
+      promptPack: undefined,
+    },
     options.warn ?? (() => undefined),
   )
   try {

@@ -2,7 +2,7 @@
 import { UserError } from '../errors'
 import type { AgentSpec, JobSpec } from '../job-spec'
 import { roleIn } from '../styles/registry'
-import { findSystemOf, type FoundSystem } from './find-system'
+import { findSystemOf, type FoundAgent } from './find-system'
 import { styleOfSystem } from './parts'
 
 /** The job as it would stand without `system`; what it names itself goes before. UserErrors as of `findSystem`. */
@@ -25,16 +25,18 @@ export async function withSystem(job: JobSpec): Promise<JobSpec> {
     })
   const latents = job.kind === 'outer' || job.passing === 'latents'
   const ownOuter = job.kind === 'outer' ? job.startFrom : job.outerLinks
-  const wanted = !latents ? 'models' : outer && ownOuter === undefined ? 'all' : 'inner links'
-  const found = await findSystemOf(style, name, place, job.task, wanted)
   const own = new Set(job.agents.map((a) => roleIn(style, a.role)))
-  // one of a role that the style does not have is for the job to refuse
-  const agents = [...found.agents.filter((_, i) => !own.has(i)).map(agentOf), ...job.agents]
+  const needed = job.kind === 'evaluate' && job.passing === 'single' ? [style.last] : style.roles.map((_, i) => i)
+  const found = await findSystemOf(style, name, place, job.task, {
+    links: !latents ? 'none' : outer && ownOuter === undefined ? 'all' : 'inner',
+    agents: needed.filter((i) => !own.has(i)),
+  })
+  const agents = [...found.agents.map(agentOf), ...job.agents]
   const links = ownOuter ?? found.outerLinks ?? undefined
   const filled = { style: name === null ? job.style : style.name, agents }
   return job.kind === 'outer' ? { ...job, ...filled, startFrom: links } : { ...job, ...filled, outerLinks: links }
 }
 
-function agentOf({ role, model, innerLink }: FoundSystem['agents'][number]): AgentSpec {
+function agentOf({ role, model, innerLink }: FoundAgent): AgentSpec {
   return { role, model, innerLink: innerLink ?? undefined, innerLinkType: 'ln_res_adapter' }
 }

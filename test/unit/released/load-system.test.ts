@@ -2,10 +2,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
+import { jobSpec } from '../../../src-main/engine/job-spec'
 import { loadSystem } from '../../../src-main/engine/released/load-system'
 import { exportReferenceOuter } from '../../../src-main/engine/training/link-files-export'
 import { readFirstThoughts } from './example'
 import { fresh, tinyLinks, tinySystem } from './tiny-system'
+
+const readme = readFileSync(join(import.meta.dirname, '../../../README.md'), 'utf8')
 
 describe('loadSystem', () => {
   it.each(['sequential', 'mixture', 'distillation', 'deliberation'] as const)(
@@ -49,13 +52,17 @@ describe('loadSystem', () => {
 })
 
 describe("README's example", () => {
+  it('of a job is one that can be run', () => {
+    const [json] = /\{\s+"kind": "evaluate", "output": "out", "data": \{ "file": "math500[^]*?\n {4}\}\n/.exec(readme)!
+    const job = jobSpec.parse(JSON.parse(json))
+    expect(job).toMatchObject({ rounds: 3, latentSteps: 32, batchSize: 16, generation: { maxNewTokens: 1000 } })
+  })
+
   it('is the code that runs here', async () => {
-    const [, readme] = /```ts\n([^`]*loadSystem[^`]*)```/.exec(
-      readFileSync(join(import.meta.dirname, '../../../README.md'), 'utf8'),
-    )!
+    const [, shown] = /```ts\n([^`]*loadSystem[^`]*)```/.exec(readme)!
     const code = readFileSync(join(import.meta.dirname, 'example.ts'), 'utf8')
     const body = (text: string) => text.slice(text.indexOf('export')).trim()
-    expect(body(code)).toBe(body(readme))
+    expect(body(code)).toBe(body(shown))
   })
 
   it('gives what crosses from the planner to the critic', async () => {

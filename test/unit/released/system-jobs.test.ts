@@ -19,6 +19,7 @@ import { partOf } from '../../../src-main/engine/released/parts'
 import { styleByName } from '../../../src-main/engine/styles/registry'
 import { loadInnerLink, loadOuterLinks } from '../../../src-main/engine/training/link-files'
 import { referenceStyles } from '../../../src-main/engine/training/link-files-export'
+import { absoluteSpecPaths } from '../../../src-main/jobs/spec-paths'
 import { exportSystem, importSystem } from '../../../src-main/workspace/system-exchange'
 import { jsonLines, run } from '../training/run-demo-job'
 import { fresh, tinyLinks, tinySystem, type TinySystem } from './tiny-system'
@@ -108,6 +109,17 @@ describe('an evaluation', () => {
     rmSync(join(folder, 'expert/adapter.pt'))
     const spec = evaluation({ style: 'distillation', system: folder, passing: 'text', rounds: 1 })
     expect(await answers(spec)).toHaveLength(1)
+    // and one who answers alone no others
+    rmSync(join(folder, 'expert'), { recursive: true })
+    expect(await answers({ ...spec, output: join(fresh(), 'out'), passing: 'single' })).toHaveLength(1)
+  })
+
+  it('that was written down with what was taken runs again, wherever the other parts are now', async () => {
+    const { folder } = await tinySystem('distillation')
+    const spec = evaluation({ style: 'distillation', system: folder, rounds: 1 })
+    const expected = await answers(spec)
+    const written = JSON.parse(readFileSync(join(spec.output, 'spec.json'), 'utf8')) as Evaluation
+    expect(await answers({ ...written, output: join(fresh(), 'out'), system: join(folder, 'gone') })).toEqual(expected)
   })
 
   it('is refused before any session is made where a model has no chat template', async () => {
@@ -278,6 +290,18 @@ describe('a whole system', () => {
     const inode = (...names: string[]) => statSync(join(...names)).ino
     expect(inode(out, 'expert/model.safetensors')).toBe(inode(folder, 'expert/model.safetensors'))
     expect(inode(out, 'expert/config.json')).not.toBe(inode(folder, 'expert/config.json'))
+  })
+})
+
+it('a system given as a path counts from the folder of the spec', () => {
+  expect(absoluteSpecPaths({ system: 'a', agents: [{ model: 'm' }] }, '/base')).toEqual({
+    system: '/base/a',
+    agents: [{ model: '/base/m' }],
+  })
+  expect(
+    absoluteSpecPaths({ system: { name: 'mixture', folder: 'a', parts: { math: 'b', outer: '/c' } } }, '/base'),
+  ).toEqual({
+    system: { name: 'mixture', folder: '/base/a', parts: { math: '/base/b', outer: '/c' } },
   })
 })
 
