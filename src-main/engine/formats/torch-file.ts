@@ -14,8 +14,11 @@ import { decodeElements, dtypeBytes, elementCount, type HostTensor } from './dty
 import { PickleRefusal, type PickleValue, PyDict, PyList, readPickle } from './pickle'
 import { torchRules, TorchStorage, TorchTensor } from './torch-objects'
 
-/** Pickles of state dictionaries are small; the tensors lie outside them. */
-const longestPickle = 16 * 2 ** 20
+/** Bytes. Pickles of state dictionaries are small, as the tensors lie outside them; what they may build takes about thirty times as much. */
+const longestPickle = 2 * 2 ** 20
+
+/** Of an archive; a link has about twenty, each of which takes memory whatever its size. */
+const mostMembers = 10_000
 
 /** Characters; names stand in messages. */
 const longestName = 200
@@ -131,6 +134,7 @@ class BoundedReader extends yauzl.RandomAccessReader {
 }
 
 async function listMembers(zip: yauzl.ZipFile, size: number): Promise<Map<string, yauzl.Entry>> {
+  if (zip.entryCount > mostMembers) throw new PickleRefusal(`has ${zip.entryCount} members in its archive`)
   const members = new Map<string, yauzl.Entry>()
   let bytes = 0
   try {
