@@ -5,10 +5,10 @@ import { readdir } from 'node:fs/promises'
 import { join, relative, sep } from 'node:path'
 import { linksName } from './link-manifest'
 
-/** Files of the published layouts that say what a link is. */
-const counts = /\.(pt|safetensors|json)$/
+/** Files of the published layouts that say what a link is. Weights of a model that stands beside it are none of them. */
+const counts = /\.(pt|json)$/
 
-/** SHA-256 of a file, of one of our folders' links, or of all files of a folder in another layout; null where nothing is there. */
+/** SHA-256 of a file, of one of our folders' links, or of the links' files in a folder of another layout; null where nothing is there. */
 export async function hashLink(path: string): Promise<string | null> {
   try {
     const info = statSync(path)
@@ -16,7 +16,7 @@ export async function hashLink(path: string): Promise<string | null> {
     const own = join(path, linksName)
     if (existsSync(own)) return await hashFiles([['', own]])
     const names = (await readdir(path, { recursive: true, withFileTypes: true }))
-      .filter((entry) => !entry.isDirectory() && counts.test(entry.name))
+      .filter((entry) => (entry.isFile() || entry.isSymbolicLink()) && counts.test(entry.name))
       .map((entry) => relative(path, join(entry.parentPath, entry.name)).split(sep).join('/'))
       .sort()
     return names.length === 0 ? null : await hashFiles(names.map((name) => [name, join(path, name)]))
