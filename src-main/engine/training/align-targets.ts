@@ -12,15 +12,14 @@ export class TargetTable {
   ) {}
 
   /** `wanted`: per place the receiver's token ids, at least one. */
-  static async of(receiver: Pick<Agent, 'embed' | 'hiddenSize'>, wanted: readonly (readonly number[])[]): Promise<TargetTable> {
+  static async of(
+    receiver: Pick<Agent, 'embed' | 'hiddenSize'>,
+    wanted: readonly (readonly number[])[],
+  ): Promise<TargetTable> {
     const ids = [...new Set(wanted.flat())]
     const width = receiver.hiddenSize
     const all = ids.length > 0 ? await receiver.embed(ids) : new Float32Array(0)
-    return new TargetTable(
-      wanted,
-      new Map(ids.map((id, i) => [id, all.subarray(i * width, (i + 1) * width)])),
-      width,
-    )
+    return new TargetTable(wanted, new Map(ids.map((id, i) => [id, all.subarray(i * width, (i + 1) * width)])), width)
   }
 
   get places(): number {

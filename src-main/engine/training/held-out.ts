@@ -42,7 +42,9 @@ async function answersJudge(ctx: JobContext, job: OuterJob, validation: Validati
   tell(ctx, describeLeftOut(report))
   const { roundsColumn: column, task, mode, seed } = job
   // a row that cannot be read is refused as in the training data
-  const needs = column ? questions.map((q) => neededRounds(q.values[column], column, q.number, validation.rounds)) : null
+  const needs = column
+    ? questions.map((q) => neededRounds(q.values[column], column, q.number, validation.rounds))
+    : null
   return (ctx, team, prompts) => () => judgeTeam(ctx, team, { prompts, questions, validation, needs, task, mode, seed })
 }
 

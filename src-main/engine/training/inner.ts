@@ -25,7 +25,7 @@ import { loadInnerLink } from './link-files'
 import { innerParameters } from './optimiser'
 import { hashOf, StateCollection } from './state-store'
 import { embeddingScale, lastNormUnits, scaleLastNorm } from './last-norm'
-import { defaultLastNorm } from './outer-choices'
+import { defaultLastNorm, describeChoices } from './outer-choices'
 import { recordedOptions } from './recorded-options'
 import { describeFilled } from './training-texts'
 import { appVersion } from '../version'
@@ -67,6 +67,8 @@ export async function trainInner(
   const fresh = initInnerLink(type, width, generator)
   const parameters = startLink?.parameters ?? fresh
   const lastNorm = job.lastNorm ?? defaultLastNorm(job.mode)
+  const decided = describeChoices(job, { lastNorm })
+  if (decided) ctx.say({ kind: 'log', level: 'info', message: decided })
   if (lastNorm === 'embedding' && !startLink)
     scaleLastNorm(
       parameters,

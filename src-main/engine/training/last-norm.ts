@@ -9,10 +9,7 @@ import type { LinkParameters } from '../nn/link-types'
 const measured = 4096
 
 /** Median length of the embeddings of token ids below `vocabulary`, over sqrt(width); 1 is what a layer norm gives. */
-export async function embeddingScale(
-  agent: Pick<Agent, 'embed' | 'hiddenSize'>,
-  vocabulary: number,
-): Promise<number> {
+export async function embeddingScale(agent: Pick<Agent, 'embed' | 'hiddenSize'>, vocabulary: number): Promise<number> {
   const count = Math.min(vocabulary, measured)
   const width = agent.hiddenSize
   const rows = await agent.embed(Array.from({ length: count }, (_, k) => Math.floor((k * vocabulary) / count)))

@@ -39,7 +39,12 @@ export type OptimiserState = ReadonlyMap<string, Moments>
 
 /** An inner link's parameters: matrices decay, biases and layer norms do not. */
 export function innerParameters(parameters: LinkParameters, units: Units = new Map()): TrainedParameter[] {
-  return Object.entries(parameters).map(([name, values]) => ({ name, values, decay: isMatrix(name), unit: units.get(name) }))
+  return Object.entries(parameters).map(([name, values]) => ({
+    name,
+    values,
+    decay: isMatrix(name),
+    unit: units.get(name),
+  }))
 }
 
 /**
@@ -138,7 +143,11 @@ export class AdamW {
       this.moments.set(name, { steps, first: first.slice(), second: second.slice() })
   }
 
-  private update({ name, values, decay, unit = 1 }: TrainedParameter, gradient: Float32Array, learningRate: number): void {
+  private update(
+    { name, values, decay, unit = 1 }: TrainedParameter,
+    gradient: Float32Array,
+    learningRate: number,
+  ): void {
     const { weightDecay, beta1, beta2, epsilon } = this.settings
     const state = this.momentsOf(name, values.length)
     const { first, second } = state

@@ -23,7 +23,11 @@ export interface OuterChoices {
 const calmRate = 1e-3
 
 /** UserErrors name settings that contradict each other; nothing is opened. */
-export function settleOuter(job: OuterJob, style: Pick<StyleGraph, 'links'>, warn: (message: string) => void): OuterChoices {
+export function settleOuter(
+  job: OuterJob,
+  style: Pick<StyleGraph, 'links'>,
+  warn: (message: string) => void,
+): OuterChoices {
   const rounds = typeof job.rounds === 'number' ? { from: job.rounds, to: job.rounds } : job.rounds
   if (rounds.from > rounds.to)
     throw new UserError({
@@ -56,6 +60,17 @@ export function settleOuter(job: OuterJob, style: Pick<StyleGraph, 'links'>, war
   }
 }
 
+/** For inner links too. */
 export function defaultLastNorm(mode: OuterJob['mode']): OuterChoices['lastNorm'] {
   return repeats('unit-gain', mode) ? 'one' : 'embedding'
+}
+
+/** What was decided for settings that the job leaves open, as one line of the log; null where it leaves none open. */
+export function describeChoices(
+  job: { readonly [setting: string]: unknown },
+  choices: { readonly [setting: string]: string | number },
+): string | null {
+  const open = Object.entries(choices).filter(([setting]) => job[setting] === undefined)
+  if (open.length === 0) return null
+  return `Left open and decided: ${open.map(([setting, value]) => `${setting} ${value}`).join(', ')}.`
 }

@@ -85,7 +85,9 @@ export async function judgeReadings(ctx: JobContext, team: Team, settings: Readi
     ...share('texts read right', sum('textsRight'), sum('texts')),
     beside: [
       share('places read right', sum('placesRight'), sum('places')),
-      ...roles.flatMap((r, i) => (r.texts > 0 ? [share(`${style.roles[i].role} reads right`, r.textsRight, r.texts)] : [])),
+      ...roles.flatMap((r, i) =>
+        r.texts > 0 ? [share(`${style.roles[i].role} reads right`, r.textsRight, r.texts)] : [],
+      ),
     ],
   }
 }

@@ -31,7 +31,7 @@ import { BatchOrder, type DataOrderState } from './data-order'
 import { GroupedBatchOrder } from './grouped-order'
 import { type BatchSource, type EmptyStep, type StepReport, train, type TrainingEnd } from './loop'
 import { outerParameters } from './optimiser'
-import { settleOuter } from './outer-choices'
+import { describeChoices, settleOuter } from './outer-choices'
 import { readHeldOut } from './held-out'
 import { gradientWatch } from './gradient-watch'
 import { embeddingScale, lastNormUnits, scaleLastNorm } from './last-norm'
@@ -65,6 +65,8 @@ export async function trainOuter(
   checkLinkKeys(style, Object.keys(job.linkTypes))
   const choices = settleOuter(job, style, (w) => ctx.warn(w))
   const { rounds: range, states, feedback, learningRate, lastNorm, align } = choices
+  const decided = describeChoices(job, { states, feedback, learningRate, lastNorm })
+  if (decided) ctx.say({ kind: 'log', level: 'info', message: decided })
   const given = await readLinks(style, agents, job.startFrom, job.task)
   const columns = [...outerColumns(style), ...(job.roundsColumn ? [job.roundsColumn] : [])]
   const { rows, report, filled } = await readRows(job.data, {

@@ -23,7 +23,7 @@ export async function placesRight(
 ): Promise<number[]> {
   const { vocabSize } = agent
   const right: number[] = []
-  for (let from = 0; from < rows.length; ) {
+  for (let from = 0; from < rows.length;) {
     await between()
     let to = from
     let places = 0
@@ -38,9 +38,7 @@ export async function placesRight(
       part.map((w) => w.positions),
     )
     logits.forEach((l, k) =>
-      right.push(
-        part[k].ids.filter((id, t) => largest(l.subarray(t * vocabSize, (t + 1) * vocabSize)) === id).length,
-      ),
+      right.push(part[k].ids.filter((id, t) => largest(l.subarray(t * vocabSize, (t + 1) * vocabSize)) === id).length),
     )
     from = to
   }

@@ -188,7 +188,18 @@ function subtractDots(
   for (; r + 4 <= rows; r += 4) {
     let c = 0
     for (; c + 4 <= columns; c += 4)
-      subtractTile(t, tAt + r * tStride + c, tStride, a, aAt + r * aStride, aStride, b, bAt + c * bStride, bStride, length)
+      subtractTile(
+        t,
+        tAt + r * tStride + c,
+        tStride,
+        a,
+        aAt + r * aStride,
+        aStride,
+        b,
+        bAt + c * bStride,
+        bStride,
+        length,
+      )
     for (; c < columns; c++) for (let i = 0; i < 4; i++) subtractDot(r + i, c)
   }
   for (; r < rows; r++) for (let c = 0; c < columns; c++) subtractDot(r, c)

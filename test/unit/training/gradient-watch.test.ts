@@ -71,7 +71,9 @@ describe('gradientWatch', () => {
         const { [key]: _, ...without } = whole
         expect(of(style, without)).toEqual([expect.stringContaining(`${key} receives no gradient`)])
         const weak = of(style, { ...whole, [key]: [1e-7, ...whole[key].slice(1)] })
-        expect(weak).toEqual([expect.stringContaining(`${key} receives next to no gradient in round 1 (1.0e-7 against 1.0e+0`)])
+        expect(weak).toEqual([
+          expect.stringContaining(`${key} receives next to no gradient in round 1 (1.0e-7 against 1.0e+0`),
+        ])
       }
     }
   })

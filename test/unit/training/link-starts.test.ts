@@ -202,7 +202,11 @@ function rowsOf(type: OuterLinkType, p: Record<string, ArrayLike<number>>, x: Fl
   })
 }
 
-function layerNorm(row: readonly number[], p: LinkParameters | Record<string, ArrayLike<number>>, name: string): number[] {
+function layerNorm(
+  row: readonly number[],
+  p: LinkParameters | Record<string, ArrayLike<number>>,
+  name: string,
+): number[] {
   const mean = row.reduce((a, b) => a + b, 0) / row.length
   const variance = row.reduce((a, b) => a + (b - mean) ** 2, 0) / row.length
   return row.map((v, i) => ((v - mean) / Math.sqrt(variance + 1e-5)) * p[`${name}.weight`][i] + p[`${name}.bias`][i])

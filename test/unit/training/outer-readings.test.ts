@@ -18,7 +18,11 @@ const ctx = jobContext({ output: '', resume: false, say: () => undefined })
 const [rounds, latentSteps, stop] = [3, 4, 0]
 
 /** What every reader would write greedily, `length` ids, by sample, round and agent. */
-async function greedy(team: ToyTeam, samples: readonly TrainingSample[], length: number): Promise<Map<string, number[]>> {
+async function greedy(
+  team: ToyTeam,
+  samples: readonly TrainingSample[],
+  length: number,
+): Promise<Map<string, number[]>> {
   const stages: ThoughtStage[] = []
   const prompt = (s: TrainingSample) => ({ prompt: (a: number, r: number) => s.rounds[r][a].prompt })
   const options = { rounds, latentSteps, onStage: (s: ThoughtStage) => void stages.push(s) }
@@ -86,7 +90,10 @@ describe.each([
     const said = await greedy(team, plain, 3)
     const long = retarget(plain, (k, r, a, old) => [...(said.get(`${k} ${r} ${a}`) ?? old), stop, 5, 5])
     expect((await judge(long, 3)).value).toBe(1)
-    const blank = await judge(retarget(plain, (k, r, a, old) => (k === 0 ? [] : (said.get(`${k} ${r} ${a}`) ?? old))), 3)
+    const blank = await judge(
+      retarget(plain, (k, r, a, old) => (k === 0 ? [] : (said.get(`${k} ${r} ${a}`) ?? old))),
+      3,
+    )
     expect(blank).toMatchObject({ value: 1, n: (plain.length - 1) * readers })
     expect(await judge([])).toMatchObject({ value: 0, n: 0 })
   })

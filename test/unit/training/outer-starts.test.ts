@@ -174,8 +174,13 @@ describe('defaults that depend on the start', () => {
     const [style] = styles
     const small = { ...(await spec(style, 'aligned')), steps: 1, validation: undefined }
     const hasty = await run({ ...small, output: place.path('hasty'), learningRate: 3e-3 })
-    expect(hasty.of('log').map((l) => l.message)).toContainEqual(expect.stringMatching(/0\.003 may undo the aligned start/))
-    await run({ ...small, output: place.path('random'), start: 'random' })
+    expect(hasty.of('log').map((l) => l.message)).toContainEqual(
+      expect.stringMatching(/0\.003 may undo the aligned start/),
+    )
+    const random = await run({ ...small, output: place.path('random'), start: 'random', states: 'reference' })
+    expect(random.of('log').map((l) => l.message)).toContain(
+      'Left open and decided: feedback self-fed, learningRate 0.0005, lastNorm embedding.',
+    )
     expect(manifest('random', 1).options).toMatchObject({ learningRate: 5e-4, align: null, lastNorm: 'embedding' })
     await run({ ...small, output: place.path('published'), start: 'random', mode: 'reference' })
     expect(manifest('published', 1).options).toMatchObject({ learningRate: 5e-4, lastNorm: 'one' })

@@ -142,10 +142,7 @@ describe('readerTokens with byte-level vocabularies', () => {
 
   it('tells two cuts of one character apart, and tokens that reach over the end of a character', async () => {
     const front = await byteLevel([smile.subarray(0, 1), smile.subarray(1, 2)])
-    const back = await byteLevel(
-      [smile.subarray(2, 3), smile.subarray(3, 4)],
-      [smile.subarray(2, 4), Buffer.from('!')],
-    )
+    const back = await byteLevel([smile.subarray(2, 3), smile.subarray(3, 4)], [smile.subarray(2, 4), Buffer.from('!')])
     const text = '😀!'
     expect(await front.encode(text)).toEqual([300, 0x98, 0x80, 0x21])
     // two bytes of the character and the mark are one token
