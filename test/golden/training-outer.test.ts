@@ -73,6 +73,11 @@ describe('outer training as torch does it (reference mode)', () => {
     async ({ n, shortestPrefix }) => {
       const record = goldenJson<OuterRecord>(`training/outer/${n}.json`)
       const tensors = await GoldenTensors.read(`training/outer/${n}.safetensors`)
+      // Rounding grows over latents rolled out through recurrent layers, and steps that follow signs of gradients spread it: torch
+      // against torch is 4e-5 (losses) and 1.3e-4 (gradients) there (golden/README.md). The golden rollouts are 1e-5 from double
+      // precision, ours 4e-6.
+      const grows = record.states === 'self-fed' && record.agents.some((name) => name.startsWith('qwen3_5'))
+      const [lossTolerance, normTolerance] = grows ? [4e-5, 1.5e-4] : [1e-5, 1e-4]
       const team = await openGoldenTeam(record, tensors, 'start/', sessions)
       try {
         const start = tensors.under('start/')
@@ -106,9 +111,9 @@ describe('outer training as torch does it (reference mode)', () => {
           )
           expect(result.skipped).toEqual([])
           result.losses.forEach(({ sample: j, loss, rounds }) => {
-            expect(Math.abs(loss / expected.losses[j] - 1), `loss of step ${k}`).toBeLessThan(1e-5)
+            expect(Math.abs(loss / expected.losses[j] - 1), `loss of step ${k}`).toBeLessThan(lossTolerance)
             rounds.forEach((l, r) =>
-              expect(Math.abs(l! / expected.round_losses[j][r] - 1), `round ${r} of step ${k}`).toBeLessThan(1e-5),
+              expect(Math.abs(l! / expected.round_losses[j][r] - 1), `round ${r} of step ${k}`).toBeLessThan(lossTolerance),
             )
           })
           if (k === 0) {
@@ -134,7 +139,7 @@ describe('outer training as torch does it (reference mode)', () => {
             ),
           )
           const norm = clipGradients(gradients.values(), record.clip)
-          expect(Math.abs(norm / expected.grad_norm_before_clip - 1)).toBeLessThan(1e-4)
+          expect(Math.abs(norm / expected.grad_norm_before_clip - 1)).toBeLessThan(normTolerance)
           const rate = learningRateAt(k, schedule)
           expect(Math.abs(rate - expected.lr)).toBeLessThanOrEqual(1e-5 * expected.lr)
           optimiser.step(gradients, rate)
