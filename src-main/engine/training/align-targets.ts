@@ -1,7 +1,5 @@
 /** What a link should say at each place of its sender's rollout: mean embeddings of the receiver's tokens that stand there. */
 import type { Agent } from '../agents/agent'
-import type { TextTokenizer } from '../text'
-import { readerTokens } from './text-places'
 
 /** Mean embeddings of lists of tokens, by place: place `row * steps + t` is step t of text `row`. */
 export class TargetTable {
@@ -39,17 +37,4 @@ export class TargetTable {
     })
     return out
   }
-}
-
-/** Per text and step the reader's tokens that stand there, one text after the other. */
-export async function wantedTokens(
-  texts: readonly { readonly text: string; readonly ids: readonly number[] }[],
-  writer: TextTokenizer,
-  reader: TextTokenizer,
-  steps: number,
-  filler: number,
-): Promise<number[][]> {
-  const wanted: number[][] = []
-  for (const { text, ids } of texts) wanted.push(...(await readerTokens(text, writer, ids, reader, steps, filler)))
-  return wanted
 }

@@ -12,10 +12,11 @@ import type { PromptSettings } from '../styles/row-prompts'
 import type { OuterLink, Team } from '../styles/team'
 import type { PackTask } from '../text'
 import { fillerOf, rollOutTexts, type Sender, textOfAgent } from './align-rollouts'
-import { TargetTable, wantedTokens } from './align-targets'
+import { TargetTable } from './align-targets'
 import { LeastSquares } from './least-squares'
 import { AdamW, outerParameters, toUnits, type Units } from './optimiser'
 import { learningRateAt } from './schedule'
+import { readerTokens } from './text-places'
 
 export interface StartSettings {
   readonly start: Exclude<OuterJob['start'], 'random'>
@@ -63,7 +64,9 @@ export async function startOuterLinks(ctx: JobContext, team: Team, settings: Sta
           (n) => progress.add(n),
         ))
       senders.set(link.source, sender)
-      const pairs = await linkPairs(team, link, sender, settings)
+      const pairs = await linkPairs(ctx, team, link, sender, settings)
+      // rollouts of a large model take hundreds of megabytes
+      if (!team.links.slice(i + 1).some((l) => l.source === link.source)) senders.delete(link.source)
       if (pairs.targets.places === 0) {
         ctx.warn(`The link ${link.key} starts at random: no row has a text of its sender.`)
         progress.add(steps)
@@ -86,11 +89,21 @@ export async function startOuterLinks(ctx: JobContext, team: Team, settings: Sta
   }
 }
 
-async function linkPairs(team: Team, link: OuterLink, sender: Sender, settings: StartSettings): Promise<LinkPairs> {
+async function linkPairs(
+  ctx: JobContext,
+  team: Team,
+  link: OuterLink,
+  sender: Sender,
+  settings: StartSettings,
+): Promise<LinkPairs> {
   const { prompts, spec } = settings
   const [writer, reader] = [textOfAgent(prompts, link.source), textOfAgent(prompts, link.target)]
   const filler = await fillerOf(reader, spec.filler)
-  const wanted = await wantedTokens(sender.texts, writer.tokenizer, reader.tokenizer, spec.latentSteps, filler)
+  const wanted: number[][] = []
+  for (const [k, { text, ids }] of sender.texts.entries()) {
+    if (k % 64 === 0) await ctx.checkpoint()
+    wanted.push(...(await readerTokens(text, writer.tokenizer, ids, reader.tokenizer, spec.latentSteps, filler)))
+  }
   const targets = await TargetTable.of(team.members[link.target].agent, wanted)
   return { images: sender.images, targets, steps: spec.latentSteps }
 }

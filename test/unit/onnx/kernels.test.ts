@@ -9,6 +9,7 @@ import { FileWeights, openTextWeights, type ComputeType } from '../../../src-mai
 import { linkGraph } from '../../../src-main/engine/nn/link-graphs'
 import { innerLinkTypes, outerLinkTypes, type InnerLinkType, type OuterLinkType } from '../../../src-main/engine/nn/link-types'
 import { Graph } from '../../../src-main/engine/onnx/graph'
+import { productsGraph } from '../../../src-main/engine/training/least-squares'
 import { missingKernels } from './kernels'
 
 const models = join(import.meta.dirname, '../../golden/models')
@@ -58,6 +59,10 @@ describe.each(['forward', 'vjp', 'input', 'loss'] as const)('kernels of links: %
 it.each(roles)('kernels of full-weight training: %s of the demo', (role) => {
   const { graph } = fullWeightGraph(resolveConfig(modelConfig(role)))
   expect([missingKernels(graph, 'cpu'), missingKernels(graph, 'cuda')]).toEqual([[], []])
+})
+
+it('kernels of a least-squares start', () => {
+  expect(missingKernels(productsGraph(), 'cpu')).toEqual([])
 })
 
 it('every type of a node counts, not the first alone', () => {
