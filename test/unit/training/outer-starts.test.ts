@@ -1,6 +1,8 @@
 /** Starts, measures and recorded choices of outer jobs: every style, between models of different tokenizers. */
 import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { readSafetensors } from '../../../src-main/engine/formats/safetensors'
 import type { JobSpecInput } from '../../../src-main/engine/job-spec'
 import { styles } from '../../../src-main/engine/styles/registry'
 import { isFeedback, type StyleDefinition } from '../../../src-main/engine/styles/style'
@@ -184,5 +186,30 @@ describe('defaults that depend on the start', () => {
     expect(manifest('random', 1).options).toMatchObject({ learningRate: 5e-4, align: null, lastNorm: 'embedding' })
     await run({ ...small, output: place.path('published'), start: 'random', mode: 'reference' })
     expect(manifest('published', 1).options).toMatchObject({ learningRate: 5e-4, lastNorm: 'one' })
+  })
+
+  it('make what fresh links say as long as the embeddings of the receiving model, outer and inner', async () => {
+    const [style] = styles
+    const still = { steps: 1, learningRate: 1e-12, validation: undefined }
+    await run({ ...(await spec(style, 'random')), ...still })
+    const bytes = place.path('bytes')
+    const { role } = style.roles[0]
+    const output = place.path('inner')
+    await run({ kind: 'inner', role, model: bytes, data: rows(style), ...still, output })
+
+    const file = await readSafetensors(join(bytes, 'model.safetensors'))
+    const table = file.tensors.get('model.embed_tokens.weight')!.data as Float32Array
+    // 256 bytes and 7 special tokens; the rest of the table is no token's
+    const lengths = Array.from({ length: 263 }, (_, id) => Math.hypot(...table.subarray(id * 32, (id + 1) * 32)))
+    const scale = lengths.sort((a, b) => a - b)[131] / Math.sqrt(32)
+    expect(scale).toBeLessThan(0.2)
+    for (const [folder, name] of [
+      ['random', 'outer_12.ln_target.weight'],
+      ['inner', 'post_ln.weight'],
+    ]) {
+      const links = await readSafetensors(place.path(`${folder}/checkpoints/step-1/links.safetensors`))
+      const gain = links.tensors.get(name)!.data as Float32Array
+      for (const g of gain) expect(g).toBeCloseTo(scale, 6)
+    }
   })
 })
