@@ -1,5 +1,6 @@
 /** What a model folder holds, from its config.json and the headers of its weights; nothing is loaded. */
 import { buildAgentGraph } from '../engine/agents/agent-graph'
+import { memorySize, recurrentLayers } from '../engine/agents/delta-memory'
 import type { WeightIndex } from '../engine/formats/model-weights'
 import { attentionLayers, type DecoderConfig } from '../engine/models/config'
 import { readConfig } from '../engine/models/families'
@@ -26,16 +27,18 @@ export async function describeModel(folder: string) {
     layers: config.layers,
     heads: { query: config.heads, keyValue: config.kvHeads },
     rope: config.rope.type,
+    recurrentLayers: recurrentLayers(config).length,
     slidingWindows: config.windows.filter((window) => window > 0).length,
     tiedEmbeddings: config.tiedEmbeddings,
     maxPositions: config.maxPositions,
     parameters,
     dtypes: [...new Set(used.map(({ dtype }) => dtype))].sort(),
-    /** Bytes: on disk; held while it runs on the CPU (float32); key-value cache of one token of one row. */
+    /** Bytes: on disk; held while it runs on the CPU (float32); key-value cache of one token of one row; what recurrent layers keep of a row. */
     memory: {
       files: used.reduce((n, { length }) => n + length, 0),
       weights: parameters * single,
       cachePerToken: 2 * attentionLayers(config).length * config.kvHeads * config.headDim * single,
+      statePerRow: memorySize(config) * single,
     },
   }
 }

@@ -195,7 +195,7 @@ describe('engine eval', () => {
 })
 
 describe('engine describe', () => {
-  it.each(['llama', 'qwen2-sharded', 'qwen3', 'mistral-window', 'llama3-rope-bf16', 'gemma3-text'])(
+  it.each(['llama', 'qwen2-sharded', 'qwen3', 'mistral-window', 'llama3-rope-bf16', 'gemma3-text', 'qwen3_5-text'])(
     'tells what %s is',
     async (name) => {
       const description = await describeModel(path.join(models, name))
@@ -213,6 +213,13 @@ describe('engine describe', () => {
     const { family, parameters, dtypes, memory } = await describeModel(path.join(models, 'gemma3-multimodal-bf16'))
     expect({ family, parameters, dtypes }).toEqual({ family: 'gemma3', parameters: text.parameters, dtypes: ['BF16'] })
     expect(memory).toEqual({ ...text.memory, files: text.memory.files / 2 })
+  })
+
+  it('counts what recurrent layers keep of a row beside the cache of the others', async () => {
+    const { layers, recurrentLayers, memory } = await describeModel(path.join(models, 'qwen3_5-text'))
+    expect([layers, recurrentLayers]).toEqual([5, 3])
+    // 2 layers that attend: keys and values of 2 heads of 32; 3 that do not: 3 places of 160 channels, 4 states of 16 x 24
+    expect([memory.cachePerToken, memory.statePerRow]).toEqual([4 * 2 * 2 * 2 * 32, 4 * 3 * (3 * 160 + 4 * 16 * 24)])
   })
 
   it('refuses a folder without a model', async () => {

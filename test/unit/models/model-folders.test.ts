@@ -79,6 +79,13 @@ describe('model folders', () => {
     expect([...tensors.values()].reduce((n, { shape }) => n + shape.reduce((a, b) => a * b, 1), 0)).toBe(parameters)
   })
 
+  it('may keep layers for predicting several tokens beside those of Qwen 3.5, which are not read', async () => {
+    const model = await changed('qwen3_5-text', (tensors) => {
+      for (const [n, t] of [...tensors]) if (n.startsWith('model.layers.2.')) tensors.set(n.replace('model.layers.2.', 'mtp.layers.0.'), t)
+    })
+    expect(await hiddenError(model, 'qwen3_5-text')).toBeLessThan(1e-4)
+  })
+
   it('may be read-only, with spaces and other letters in the path, and stay untouched', async () => {
     const model = join(folder, 'Modèle № 1 – 模型')
     cpSync(join(golden, 'qwen3'), model, { recursive: true })
