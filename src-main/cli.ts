@@ -4,6 +4,7 @@
  */
 import { runDemo } from './cli/demo'
 import { runDemoBuild } from './cli/demo-build'
+import { runDocs } from './cli/docs'
 import { runEngineCommand } from './cli/engine'
 import { runJobCommand } from './cli/job'
 import { UsageError } from './cli/usage-error'
@@ -14,6 +15,7 @@ const commands: Readonly<Record<string, (args: readonly string[]) => Promise<num
   engine: runEngineCommand,
   demo: runDemo,
   'demo-build': runDemoBuild,
+  docs: runDocs,
 }
 
 const [name = '', ...args] = process.argv.slice(2)
