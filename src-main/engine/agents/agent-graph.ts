@@ -13,7 +13,18 @@
  * loss, each row's last for rollout and text), C targets, M latent vectors, H hidden size, V vocabulary. Layers that attend
  * have keys and values in the cache, recurrent ones a memory of fixed size per row.
  */
-import { decoderBlocks, deltaLayout, embedTokens, embeddingMatrix, finalNorm, headLayout, headMatrix, layerRope, type LayerRope, type Pass } from '../models/decoder'
+import {
+  decoderBlocks,
+  deltaLayout,
+  embedTokens,
+  embeddingMatrix,
+  finalNorm,
+  headLayout,
+  headMatrix,
+  layerRope,
+  type LayerRope,
+  type Pass,
+} from '../models/decoder'
 import { attentionLayers, type DecoderConfig } from '../models/config'
 import type { ComputeType, WeightSource } from '../models/weights'
 import { MASKED, maskedAttention, promptAttention, stepAttention, stepCache, type HeadLayout } from '../nn/attention'

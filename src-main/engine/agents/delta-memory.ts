@@ -22,7 +22,14 @@ const size = (shape: readonly number[]) => shape.reduce((a, b) => a * b, 1)
 
 /** Numbers of one row. */
 export function memorySize(c: DecoderConfig): number {
-  return recurrentLayers(c).length * (c.delta ? parts(c).map(size).reduce((a, b) => a + b) : 0)
+  return (
+    recurrentLayers(c).length *
+    (c.delta
+      ? parts(c)
+          .map(size)
+          .reduce((a, b) => a + b)
+      : 0)
+  )
 }
 
 /** Shapes of the parts of all layers, for B rows. */
@@ -47,5 +54,9 @@ export function splitMemory(g: Graph, c: DecoderConfig, rows: Value): Value[] {
 /** The parts of all layers -> [B, numbers]. */
 export function joinMemory(g: Graph, values: readonly Value[]): Value {
   if (!values.length) return op.zeros(g, 'float32', ['B', 0])
-  return op.concat(g, values.map((v) => op.reshape(g, v, [v.shape[0], dimProduct(...v.shape.slice(1))])), 1)
+  return op.concat(
+    g,
+    values.map((v) => op.reshape(g, v, [v.shape[0], dimProduct(...v.shape.slice(1))])),
+    1,
+  )
 }

@@ -5,7 +5,18 @@
  */
 import type { DecoderConfig } from './config'
 import { llamaConfig } from './llama'
-import { count, flag, layerKinds, real, refuse, textConfig, tokenId, tokenIds, wrongField, type RawConfig } from './raw-config'
+import {
+  count,
+  flag,
+  layerKinds,
+  real,
+  refuse,
+  textConfig,
+  tokenId,
+  tokenIds,
+  wrongField,
+  type RawConfig,
+} from './raw-config'
 
 const kinds = ['linear_attention', 'full_attention'] as const
 
@@ -25,7 +36,8 @@ export function qwen3_5TextConfig(raw: RawConfig): DecoderConfig {
   const types = layerKinds(raw, base.layers, kinds) ?? byInterval(raw, base.layers)
   const keyHeads = count(raw, 'linear_num_key_heads', 16)
   const valueHeads = count(raw, 'linear_num_value_heads', 32)
-  if (valueHeads % keyHeads !== 0) throw wrongField('linear_num_key_heads', keyHeads, `a divisor of the ${valueHeads} value heads`)
+  if (valueHeads % keyHeads !== 0)
+    throw wrongField('linear_num_key_heads', keyHeads, `a divisor of the ${valueHeads} value heads`)
   return {
     ...base,
     family: 'qwen3_5_text',
@@ -49,7 +61,10 @@ export function qwen3_5TextConfig(raw: RawConfig): DecoderConfig {
 /** The text part of the multimodal model. */
 export function qwen3_5Config(raw: RawConfig): DecoderConfig {
   const text = textConfig(raw)
-  const shared = { tie_word_embeddings: raw.tie_word_embeddings, ...('eos_token_id' in raw ? { eos_token_id: raw.eos_token_id } : {}) }
+  const shared = {
+    tie_word_embeddings: raw.tie_word_embeddings,
+    ...('eos_token_id' in raw ? { eos_token_id: raw.eos_token_id } : {}),
+  }
   return { ...qwen3_5TextConfig({ ...shared, ...text }), family: 'qwen3_5' }
 }
 

@@ -63,15 +63,25 @@ interface Plan {
 }
 
 /** Output [B, T, heads*dv] and the state after the rows; state [B, heads, dk, dv]. */
-export function chunkedDelta(g: Graph, rows: DeltaRows, state: Value, h: DeltaHeads, scale: number): { output: Value; state: Value } {
+export function chunkedDelta(
+  g: Graph,
+  rows: DeltaRows,
+  state: Value,
+  h: DeltaHeads,
+  scale: number,
+): { output: Value; state: Value } {
   const c = chunked(g, rows, h, scale)
   const run = runChunks(g, c, state)
   const before = op.fusedMatmul(g, op.mul(g, c.q, c.grown), run.before, { alpha: scale })
   return { output: toRows(g, c.plan, op.add(g, before, op.matmul(g, c.reads, run.writes))), state: run.after }
 }
 
-/** U and the state before it, of every chunk. */
-function runChunks(g: Graph, c: Chunks, state: Value): { writes: Value; before: Value; after: Value; fromState: Value } {
+/** U and the state before it, of every chunk; with what the run needs of all: (I + A)^-1 b E K and F K. */
+function runChunks(
+  g: Graph,
+  c: Chunks,
+  state: Value,
+): { writes: Value; before: Value; after: Value; fromState: Value; keys: Value } {
   const fromState = op.matmul(g, c.inverse, c.decayedKeys)
   const fresh = op.matmul(g, c.inverse, c.scaledValues)
   const keys = op.mul(g, c.k, c.left)
@@ -79,16 +89,31 @@ function runChunks(g: Graph, c: Chunks, state: Value): { writes: Value; before: 
     const u = op.sub(b, own, op.matmul(b, w, s))
     return { states: [op.add(b, op.mul(b, s, whole), op.fusedMatmul(b, k, u, { transA: true }))], stacked: [u, s] }
   })
-  return { writes: stacked[0], before: stacked[1], after: states[0], fromState }
+  return { writes: stacked[0], before: stacked[1], after: states[0], fromState, keys }
 }
 
-/** Gradients of the rows from the one of the output [B, T, heads*dv]; everything within is computed again from the rows. */
-export function chunkedDeltaGradients(g: Graph, rows: DeltaRows, state: Value, dOutput: Value, h: DeltaHeads, scale: number): DeltaRows {
+/**
+ * Gradients of the rows from the one of the output [B, T, heads*dv]; everything within is computed again from the rows.
+ * With dS' of the state after a chunk, from the last chunk to the first:
+ *
+ *   dU = P^T dO + F K dS',  dS = exp(G_C) dS' + s (E Q)^T dO - ((I + A)^-1 b E K)^T dU
+ *
+ * then, with Y = (I + A)^-T dU: dV = b Y, dA = -Y U^T, and so on through each product. A log decay acts through sums G_i
+ * alone, and these enter in pairs with q_i and k_i: dG_i = q_i . dq_i + k_i . (dk_i where the place decays what came before
+ * it, minus dk_i where it is itself decayed by later ones); G_C also through the state.
+ */
+export function chunkedDeltaGradients(
+  g: Graph,
+  rows: DeltaRows,
+  state: Value,
+  dOutput: Value,
+  h: DeltaHeads,
+  scale: number,
+): DeltaRows {
   const c = chunked(g, rows, h, scale)
-  const { writes, before, fromState } = runChunks(g, c, state)
+  const { writes, before, fromState, keys } = runChunks(g, c, state)
   const { q, k, beta, grown, left, whole, decays } = c
   const dO = toChunks(g, c.plan, dOutput, h.valueHeads, h.valueDim)
-  const keys = op.mul(g, k, left)
   // from the last chunk to the first: gradients of U, and of the state after each chunk
   const none = op.zeros(g, 'float32', state.shape)
   const toState = op.fusedMatmul(g, op.mul(g, q, grown), dO, { transA: true, alpha: scale })
@@ -120,7 +145,11 @@ export function chunkedDeltaGradients(g: Graph, rows: DeltaRows, state: Value, d
   // of keys at places that decay from (their own) and at places that decay since
   const dkOwn = op.mul(g, beta, direct)
   const dkWritten = op.mul(g, op.fusedMatmul(g, writes, dAfter, { transB: true }), left)
-  const dkSeen = op.add(g, op.fusedMatmul(g, dScores, q, { transA: true }), op.fusedMatmul(g, dSystem, op.mul(g, k, beta), { transA: true }))
+  const dkSeen = op.add(
+    g,
+    op.fusedMatmul(g, dScores, q, { transA: true }),
+    op.fusedMatmul(g, dSystem, op.mul(g, k, beta), { transA: true }),
+  )
   const dkSince = op.add(g, dkSeen, dkWritten)
 
   const dG = op.add(g, along(q, dq, [-1]), along(k, op.sub(g, dkOwn, dkSince), [-1]))
@@ -183,10 +212,15 @@ function chunked(g: Graph, rows: DeltaRows, h: DeltaHeads, scale: number): Chunk
 function invert(g: Graph, a: Value): Value {
   const at = (f: (i: number, j: number) => boolean) => square(g, (i, j) => (f(i, j) ? 1 : 0))
   const between = (half: number) => {
-    const lower = (i: number, j: number) => Math.floor(i / (2 * half)) === Math.floor(j / (2 * half)) && i % (2 * half) >= half && j % (2 * half) < half
+    const lower = (i: number, j: number) =>
+      Math.floor(i / (2 * half)) === Math.floor(j / (2 * half)) && i % (2 * half) >= half && j % (2 * half) < half
     return op.mul(g, a, at(lower))
   }
-  let inverse = op.sub(g, at((i, j) => i === j), between(1))
+  let inverse = op.sub(
+    g,
+    at((i, j) => i === j),
+    between(1),
+  )
   for (let half = 2; half < CHUNK; half *= 2) {
     inverse = op.sub(g, inverse, op.matmul(g, inverse, op.matmul(g, between(half), inverse)))
   }
@@ -194,7 +228,10 @@ function invert(g: Graph, a: Value): Value {
 }
 
 const square = (g: Graph, f: (i: number, j: number) => number) =>
-  g.floats(Array.from({ length: CHUNK * CHUNK }, (_, at) => f(Math.floor(at / CHUNK), at % CHUNK)), [CHUNK, CHUNK])
+  g.floats(
+    Array.from({ length: CHUNK * CHUNK }, (_, at) => f(Math.floor(at / CHUNK), at % CHUNK)),
+    [CHUNK, CHUNK],
+  )
 
 /** Added before exp: nothing up to the diagonal, so much above it that exp gives 0. */
 const causal = (g: Graph) => square(g, (i, j) => (j <= i ? 0 : -1e9))
@@ -222,7 +259,11 @@ function toChunks(g: Graph, p: Plan, x: Value, heads: number, width: number): Va
 /** [n, B, heads, C, d] -> [B, T, heads*d]. */
 function toRows(g: Graph, p: Plan, x: Value): Value {
   const [, , heads, , width] = x.shape
-  const joined = op.reshape(g, op.transpose(g, x, [1, 0, 3, 2, 4]), [p.batch, dimProduct(p.chunks, CHUNK), dimProduct(heads, width)])
+  const joined = op.reshape(g, op.transpose(g, x, [1, 0, 3, 2, 4]), [
+    p.batch,
+    dimProduct(p.chunks, CHUNK),
+    dimProduct(heads, width),
+  ])
   return op.slice(g, joined, 1, 0, p.time)
 }
 

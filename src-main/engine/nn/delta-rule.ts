@@ -46,7 +46,12 @@ const fusedDelta: Form = (g, { q, k, v, decay, beta }, state, h, scale) => {
       { dtype: 'float32', shape: v.shape },
       { dtype: 'float32', shape: state.shape },
     ],
-    { q_num_heads: int(h.keyHeads), kv_num_heads: int(h.valueHeads), update_rule: string('gated_delta'), scale: float(scale) },
+    {
+      q_num_heads: int(h.keyHeads),
+      kv_num_heads: int(h.valueHeads),
+      update_rule: string('gated_delta'),
+      scale: float(scale),
+    },
     op.MICROSOFT,
   )
   return { output, state: after }
@@ -58,7 +63,11 @@ const onePlace: Form = (g, { q, k, v, decay, beta }, state, h, scale) => {
   const byKey = (x: Value) => op.reshape(g, x, [batch, h.keyHeads, 1, 1, h.keyDim])
   const byValue = (x: Value, width: number) => op.reshape(g, x, [batch, h.keyHeads, group, 1, width])
   const key = byKey(k)
-  const decayed = op.mul(g, op.reshape(g, state, [batch, h.keyHeads, group, h.keyDim, h.valueDim]), op.exp(g, byValue(decay, 1)))
+  const decayed = op.mul(
+    g,
+    op.reshape(g, state, [batch, h.keyHeads, group, h.keyDim, h.valueDim]),
+    op.exp(g, byValue(decay, 1)),
+  )
   const found = op.matmul(g, key, decayed)
   const write = op.mul(g, op.sub(g, byValue(v, h.valueDim), found), byValue(beta, 1))
   const after = op.add(g, decayed, op.mul(g, op.reshape(g, k, [batch, h.keyHeads, 1, h.keyDim, 1]), write))
@@ -67,7 +76,12 @@ const onePlace: Form = (g, { q, k, v, decay, beta }, state, h, scale) => {
 }
 
 export const deltaRuleRule: Rule = (c) => {
-  const { rows, state, h, scale } = (c.step as Composite).settings as { rows: DeltaRows; state: Value; h: DeltaLayout; scale: number }
+  const { rows, state, h, scale } = (c.step as Composite).settings as {
+    rows: DeltaRows
+    state: Value
+    h: DeltaLayout
+    scale: number
+  }
   const [dOutput, dState] = c.cotangents
   if (!dOutput || dState) throw new GraphError('DeltaRule', 'only its output has a gradient')
   const d = chunkedDeltaGradients(c.g, rows, state, dOutput, h, scale)

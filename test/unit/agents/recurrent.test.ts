@@ -19,7 +19,11 @@ describe('an agent with recurrent layers', () => {
   const row = (length: number, before: number): Row => ({
     segments: [
       { kind: 'tokens', ids: ids(before, length) },
-      { kind: 'latents', values: Float32Array.from({ length: 20 * agent.hiddenSize }, (_, i) => Math.sin(i * length) / 4), count: 20 },
+      {
+        kind: 'latents',
+        values: Float32Array.from({ length: 20 * agent.hiddenSize }, (_, i) => Math.sin(i * length) / 4),
+        count: 20,
+      },
       { kind: 'tokens', ids: ids(length - before - 20, 2 * length) },
     ],
   })
@@ -65,9 +69,15 @@ describe('an agent with recurrent layers', () => {
     const greedy = { maxNewTokens: 40, sample: false, temperature: 1, topK: 0, topP: 1, minP: 0, stopIds: [] }
     const text = (list: readonly number[]): Row => ({ segments: [{ kind: 'tokens', ids: list }] })
     const [prefix] = await agent.encodePrefixes([ids(33, 1)])
-    const rows: Row[] = [{ prefix, segments: [{ kind: 'tokens', ids: ids(40, 1).slice(33) }] }, text(ids(36, 5)), text(ids(39, 8))]
+    const rows: Row[] = [
+      { prefix, segments: [{ kind: 'tokens', ids: ids(40, 1).slice(33) }] },
+      text(ids(36, 5)),
+      text(ids(39, 8)),
+    ]
     const together = await agent.generate(rows, greedy)
-    const alone = [ids(40, 1), ids(36, 5), ids(39, 8)].map(async (list) => (await agent.generate([text(list)], greedy))[0])
+    const alone = [ids(40, 1), ids(36, 5), ids(39, 8)].map(
+      async (list) => (await agent.generate([text(list)], greedy))[0],
+    )
     expect(together).toEqual(await Promise.all(alone))
   })
 })

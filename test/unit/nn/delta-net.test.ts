@@ -21,7 +21,14 @@ function shapes(h: Omit<DeltaLayout, 'compute'>): Record<(typeof names)[number],
   const row = (width: number): Shape => ['B', 'T', width]
   const keys = row(h.keyHeads * h.keyDim)
   const heads = row(h.valueHeads)
-  return { q: keys, k: keys, v: row(h.valueHeads * h.valueDim), decay: heads, beta: heads, state: ['B', h.valueHeads, h.keyDim, h.valueDim] }
+  return {
+    q: keys,
+    k: keys,
+    v: row(h.valueHeads * h.valueDim),
+    decay: heads,
+    beta: heads,
+    state: ['B', h.valueHeads, h.keyDim, h.valueDim],
+  }
 }
 
 /** Keys of length 1; `hard`: all keys of a head alike, whole steps, nearly no decay, the worst case for an inverse. */
@@ -44,12 +51,20 @@ function drawRow(random: TorchGenerator, time: number, h: Omit<DeltaLayout, 'com
   }
 }
 
-const sizes = (shape: Shape, batch: number, time: number) => shape.map((d) => (d === 'B' ? batch : d === 'T' ? time : (d as number)))
+const sizes = (shape: Shape, batch: number, time: number) =>
+  shape.map((d) => (d === 'B' ? batch : d === 'T' ? time : (d as number)))
 const join = (parts: readonly ArrayLike<number>[]) => Float32Array.from(parts.flatMap((p) => Array.from(p)))
 
-function feeds(rows: readonly ReferenceRow[], time: number, h: Omit<DeltaLayout, 'compute'>): Record<string, ArrayInput> {
+function feeds(
+  rows: readonly ReferenceRow[],
+  time: number,
+  h: Omit<DeltaLayout, 'compute'>,
+): Record<string, ArrayInput> {
   return Object.fromEntries(
-    names.map((name) => [name, { data: join(rows.map((r) => r[name])), shape: sizes(shapes(h)[name], rows.length, time) }]),
+    names.map((name) => [
+      name,
+      { data: join(rows.map((r) => r[name])), shape: sizes(shapes(h)[name], rows.length, time) },
+    ]),
   )
 }
 
@@ -62,7 +77,16 @@ describe.each(Object.entries(layouts))('the gated delta rule, %s', (_, heads) =>
     'as for $compute, $time places, hard $hard',
     async ({ compute, time, hard }) => {
       const g = new Graph('rule')
-      const inputs = Object.fromEntries(names.map((n) => [n, g.input(n, 'float32', shapes(heads)[n].map((d) => (d === 'T' && time === 1 ? 1 : d)))]))
+      const inputs = Object.fromEntries(
+        names.map((n) => [
+          n,
+          g.input(
+            n,
+            'float32',
+            shapes(heads)[n].map((d) => (d === 'T' && time === 1 ? 1 : d)),
+          ),
+        ]),
+      )
       const rows = { q: inputs.q, k: inputs.k, v: inputs.v, decay: inputs.decay, beta: inputs.beta }
       const { output, state } = deltaRule(g, rows, inputs.state, { ...heads, compute })
       g.output(output, 'output')
@@ -83,7 +107,9 @@ describe.each(Object.entries(layouts))('the gated delta rule, %s', (_, heads) =>
         expect(relativeError(floats(got.output), join(want.map((w) => w.output)))).toBeLessThan(1e-5)
         expect(relativeError(floats(got.after), join(want.map((w) => w.state)))).toBeLessThan(1e-5)
         for (const n of ['q', 'k', 'v', 'decay', 'beta'] as const) {
-          expect(relativeError(floats(got[`d/${n}`]), join(want.map((w) => w.gradients[n]))), n).toBeLessThan(hard ? 1e-4 : 1e-5)
+          expect(relativeError(floats(got[`d/${n}`]), join(want.map((w) => w.gradients[n]))), n).toBeLessThan(
+            hard ? 1e-4 : 1e-5,
+          )
         }
       } finally {
         await session.dispose()
@@ -98,14 +124,34 @@ describe('mixing of a gated delta-net layer', () => {
   const lengths = [40, 2, 37]
 
   /** Rows of these lengths after a memory -> their mixtures, what they carry on, and the gradient of the input. */
-  async function mix(inputs: readonly { qkv: Float32Array; decay: Float32Array; beta: Float32Array; conv: Float32Array; state: Float32Array }[], ends: readonly number[]) {
+  async function mix(
+    inputs: readonly {
+      qkv: Float32Array
+      decay: Float32Array
+      beta: Float32Array
+      conv: Float32Array
+      state: Float32Array
+    }[],
+    ends: readonly number[],
+  ) {
     const g = new Graph('mixing')
     const row = (name: string, width: number) => g.input(name, 'float32', ['B', 'T', width])
-    const x = { qkv: row('qkv', channels), decay: row('decay', 4), beta: row('beta', 4), filter: g.input('filter', 'float32', [channels, 1, 4]) }
-    const past = { conv: g.input('conv', 'float32', ['B', 3, channels]), state: g.input('state', 'float32', ['B', 4, 5, 3]) }
+    const x = {
+      qkv: row('qkv', channels),
+      decay: row('decay', 4),
+      beta: row('beta', 4),
+      filter: g.input('filter', 'float32', [channels, 1, 4]),
+    }
+    const past = {
+      conv: g.input('conv', 'float32', ['B', 3, channels]),
+      state: g.input('state', 'float32', ['B', 4, 5, 3]),
+    }
     const lengths = g.input('lengths', 'int64', ['B'])
     const valid = op.less(g, op.unsqueeze(g, op.range(g, 'T'), [0]), op.unsqueeze(g, lengths, [1]))
-    const places = { valid: op.unsqueeze(g, op.cast(g, valid, 'float32'), [2]), ends: lastInputs(g, lengths, g.dim('T'), 3) }
+    const places = {
+      valid: op.unsqueeze(g, op.cast(g, valid, 'float32'), [2]),
+      ends: lastInputs(g, lengths, g.dim('T'), 3),
+    }
     const { output, memory } = deltaNet(g, x, past, places, h)
     g.output(output, 'output')
     g.output(memory().conv, 'after.conv')
@@ -132,9 +178,19 @@ describe('mixing of a gated delta-net layer', () => {
         dy: { data: dy, shape: [inputs.length, time, 12] },
       })
       return inputs.map((_, b) => {
-        const cut = (name: string, width: number) => floats(got[name]).slice(b * time * width, (b * time + ends[b]) * width)
-        const whole = (name: string) => floats(got[name]).slice(b * (floats(got[name]).length / inputs.length), (b + 1) * (floats(got[name]).length / inputs.length))
-        return { output: cut('output', 12), gradient: cut('gradient', channels), conv: whole('after.conv'), state: whole('after.state') }
+        const cut = (name: string, width: number) =>
+          floats(got[name]).slice(b * time * width, (b * time + ends[b]) * width)
+        const whole = (name: string) =>
+          floats(got[name]).slice(
+            b * (floats(got[name]).length / inputs.length),
+            (b + 1) * (floats(got[name]).length / inputs.length),
+          )
+        return {
+          output: cut('output', 12),
+          gradient: cut('gradient', channels),
+          conv: whole('after.conv'),
+          state: whole('after.state'),
+        }
       })
     } finally {
       await session.dispose()
@@ -166,7 +222,11 @@ describe('mixing of a gated delta-net layer', () => {
       const width = drawn[0][name].length / 40
       return drawn[0][name].slice(from * width, to * width)
     }
-    const piece = (from: number, to: number) => ({ qkv: part('qkv', from, to), decay: part('decay', from, to), beta: part('beta', from, to) })
+    const piece = (from: number, to: number) => ({
+      qkv: part('qkv', from, to),
+      decay: part('decay', from, to),
+      beta: part('beta', from, to),
+    })
     const [first] = await mix([{ ...drawn[0], ...piece(0, 33) }], [33])
     const [second] = await mix([{ ...first, ...piece(33, 40) }], [7])
     expect(relativeError([first.output, second.output], whole.output)).toBeLessThan(1e-6)

@@ -31,7 +31,13 @@ export function deltaReference(
   const output = new Float64Array(time * h.valueHeads * dv)
   const state = Float64Array.from(row.state)
   const zero = (x: ArrayLike<number>) => new Float64Array(x.length)
-  const gradients: Gradients = { q: zero(row.q), k: zero(row.k), v: zero(row.v), decay: zero(row.decay), beta: zero(row.beta) }
+  const gradients: Gradients = {
+    q: zero(row.q),
+    k: zero(row.k),
+    v: zero(row.v),
+    decay: zero(row.decay),
+    beta: zero(row.beta),
+  }
   for (let head = 0; head < h.valueHeads; head++) {
     const keyHead = Math.floor((head * h.keyHeads) / h.valueHeads)
     const k = (t: number, i: number) => (t * h.keyHeads + keyHead) * dk + i
