@@ -2,6 +2,7 @@
 import { afterAll, describe, expect, it } from 'vitest'
 import { think } from '../../src-main/engine/evaluation/think'
 import { LinkSessions } from '../../src-main/engine/nn/link-graphs'
+import { styles } from '../../src-main/engine/styles/registry'
 import { PrefixPool } from '../../src-main/engine/styles/stage-text'
 import { isFeedback } from '../../src-main/engine/styles/style'
 import { GoldenTensors, difference, goldenJson } from './golden-files'
@@ -21,11 +22,15 @@ interface InferenceRecord extends GoldenSystem {
 const sessions = new LinkSessions({ threads: 1 })
 afterAll(() => sessions.dispose())
 
-const cases = goldenSystems('training/inference').flatMap((name) =>
-  [1, Infinity].map((shortestPrefix) => ({ name, shortestPrefix })),
-)
+const systems = goldenSystems('training/inference')
+const cases = systems.flatMap((name) => [1, Infinity].map((shortestPrefix) => ({ name, shortestPrefix })))
 
 describe('systems at inference as torch runs them', () => {
+  it('has every style in one round and in three', () => {
+    const wanted = styles.flatMap(({ name }) => [`${name}.rounds1`, `${name}.rounds3`])
+    expect([...systems].sort()).toEqual(wanted.sort())
+  })
+
   it.each(cases)(
     '$name, prefixes from $shortestPrefix tokens',
     async ({ name: system, shortestPrefix }) => {
