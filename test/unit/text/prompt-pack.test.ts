@@ -121,6 +121,45 @@ describe('the built-in pack has the published structure', () => {
   })
 })
 
+describe('an edited copy of the built-in pack', () => {
+  const copy = () => structuredClone(builtInPack)
+
+  it('is read back as it is, with the hash of its content', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'pack-'))
+    onTestFinished(() => rm(folder, { recursive: true }))
+    const file = join(folder, 'copy.json')
+    await writeFile(file, JSON.stringify(builtInPack, null, 2))
+    const read = await loadPromptPack(file)
+    expect(read).toEqual(builtInPack)
+    expect(promptPackHash(read)).toBe(promptPackHash(builtInPack))
+  })
+
+  it('has another hash with any role, situation or tool note changed', () => {
+    const hashes = Object.entries(builtInPack.prompts).flatMap(([role, variants]) =>
+      Object.keys(variants).map((variant) => {
+        const edited = copy()
+        edited.prompts[role][variant] = ['{{question}}']
+        return promptPackHash(parsePromptPack(edited, 'edited'))
+      }),
+    )
+    const notes = copy()
+    notes.parts.toolNotes = ['No tools today.']
+    const all = [promptPackHash(builtInPack), ...hashes, promptPackHash(parsePromptPack(notes, 'edited'))]
+    // eleven roles, six of which also read feedback
+    expect(hashes).toHaveLength(17)
+    expect(new Set(all).size).toBe(all.length)
+    expect(buildPrompt(parsePromptPack(notes, 'edited'), { ...base, role: 'reflector' }).system).toBe('No tools today.')
+  })
+
+  it('is refused with a part gone that a role uses', () => {
+    const edited = copy()
+    delete edited.parts.looseGuidance
+    expect(() => parsePromptPack(edited, 'mine.json')).toThrow(
+      /mine\.json: prompts\.reflector\.feedback\.\d: \{\{looseGuidance\}\}/,
+    )
+  })
+})
+
 describe('wording', () => {
   const words = (request: Partial<PromptRequest>) => {
     const { user } = buildPrompt(builtInPack, { ...base, ...request })
