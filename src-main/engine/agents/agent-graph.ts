@@ -7,7 +7,10 @@
  *   └─ else: forward (fused kernel without a past, masked attention with one)
  *        ├─ STATES / LOGITS / LOSS at chosen places
  *        ├─ PREFIX: the caches and memories
- *        └─ ROLLOUT / GENERATE: a loop whose cache stays where it is computed
+ *        └─ ROLLOUT / GENERATE: the state at each row's end, from which a loop goes on
+ *
+ * The loop stands in the outermost graph (with no steps for the other tasks): the runtime rearranges weights only of a graph
+ * directly below the one that holds them.
  *
  * B rows, T places each (padded on the right), P places of cached past, S = P + T, K places asked for (the targets' for a
  * loss, each row's last for rollout and text), C targets, M latent vectors, H hidden size, V vocabulary. Layers that attend
@@ -34,7 +37,7 @@ import { anyInnerLink, type InnerLinkParts } from '../nn/link-layers'
 import { innerParameterShapes } from '../nn/link-types'
 import { headCrossEntropy } from '../nn/losses'
 import { gradients } from '../nn/rules'
-import { Graph, type Shape, type Value } from '../onnx/graph'
+import { Graph, type Dim, type Shape, type Value } from '../onnx/graph'
 import * as op from '../onnx/ops'
 import { joinMemory, memoryByLayer, memoryShapes, memorySize, recurrentLayers, splitMemory } from './delta-memory'
 import { chooseToken, type SamplerInputs } from './sampler'
@@ -46,12 +49,25 @@ export interface AgentGraphOptions {
   readonly compute: ComputeType
   /** Recompute blocks in the backward pass. */
   readonly checkpointBlocks?: boolean
+  /** The weights as the steps of rollouts and generation read them, for the graph around their loop; default: as everything else does. */
+  readonly stepWeights?: (around: Graph) => WeightSource
 }
 
 /** Parameters of the fullest inner link, which every link fills as far as it has them. */
 export const linkInputs = (width: number) => innerParameterShapes('ln_res_adapter', width)
 
-export const outputNames = ['states', 'losses', 'gradient', 'logits', 'cache', 'memory', 'rollout_states', 'rollout_fed', 'tokens'] as const
+/** What one pass makes; a task makes some of it. */
+const passOutputs = ['states', 'losses', 'gradient', 'logits', 'cache', 'memory', 'ends'] as const
+type PassOutput = (typeof passOutputs)[number]
+
+export const outputNames = [
+  ...passOutputs,
+  'rollout_states',
+  'rollout_fed',
+  'tokens',
+  'grown_cache',
+  'grown_memory',
+] as const
 
 interface Inputs {
   readonly task: Value
@@ -100,20 +116,31 @@ interface Shared {
 export function buildAgentGraph(root: Graph, config: DecoderConfig, weights: WeightSource, options: AgentGraphOptions): void {
   const inputs = declareInputs(root, config)
   const shared = prepare(root, config, weights, options, inputs)
+  const carried = carriedShapes(config, 'b', 's')
   const results = op.ifElse(
     root,
     shared.isTask(task.vjp),
-    (g) => differentiate(g, shared),
+    (g) => [...differentiate(g, shared), ...carriedShapes(config, 0, 0).map((shape) => op.zeros(g, 'float32', shape))],
     (g) => forward(g, shared),
-    outputShapes(config),
+    [...passShapes(config), ...carried],
   )
-  results.forEach((v, i) => root.output(v, outputNames[i]))
+  const made = results.slice(0, passOutputs.length)
+  const ends = { ...made[passOutputs.indexOf('ends')], shape: ['B', config.hiddenSize] }
+  const kept = results.slice(passOutputs.length).map((v, i) => ({ ...v, shape: carriedShapes(config, 'B', 'P+T')[i] }))
+  const outputs = [...made, ...autoregress(root, shared, ends, kept.slice(0, cacheSlabs(config)), kept.slice(cacheSlabs(config)))]
+  outputs.forEach((v, i) => root.output(v, outputNames[i]))
 }
 
 /** Keys and values of the layers that attend. */
 export const cacheSlabs = (c: DecoderConfig): number => 2 * attentionLayers(c).length
 
-function outputShapes(c: DecoderConfig): Shape[] {
+/** What rows carry on from a pass: keys and values by layer, then the memories' parts by layer. */
+function carriedShapes(c: DecoderConfig, rows: Dim, places: Dim): Shape[] {
+  const cache: Shape = [rows, c.kvHeads, places, c.headDim]
+  return [...new Array<Shape>(cacheSlabs(c)).fill(cache), ...memoryShapes(c).map(([, ...rest]) => [rows, ...rest])]
+}
+
+function passShapes(c: DecoderConfig): Shape[] {
   return [
     ['k', c.hiddenSize],
     ['c'],
@@ -121,31 +148,26 @@ function outputShapes(c: DecoderConfig): Shape[] {
     ['k', c.vocabSize],
     [cacheSlabs(c), 'b', c.kvHeads, 's', c.headDim],
     ['b', memorySize(c)],
-    ['l', 'b', c.hiddenSize],
-    ['l', 'b', c.hiddenSize],
-    ['l', 'b'],
+    ['b', c.hiddenSize],
   ]
 }
 
-/** Empty values for the outputs that a task does not make, by name. */
-function emptyOutputs(g: Graph, c: DecoderConfig): Record<(typeof outputNames)[number], Value> {
+type Made = Partial<Record<PassOutput, Value>>
+
+/** The outputs of a pass in order, empty where the task does not make them. */
+function outputsWith(g: Graph, c: DecoderConfig, made: Made): Value[] {
   const none = (shape: readonly number[]) => op.zeros(g, 'float32', shape)
-  return {
+  const all: Record<PassOutput, Value> = {
     states: none([0, c.hiddenSize]),
     losses: none([0]),
     gradient: none([0, c.hiddenSize]),
     logits: none([0, c.vocabSize]),
     cache: none([cacheSlabs(c), 0, c.kvHeads, 0, c.headDim]),
     memory: none([0, memorySize(c)]),
-    rollout_states: none([0, 0, c.hiddenSize]),
-    rollout_fed: none([0, 0, c.hiddenSize]),
-    tokens: op.cast(g, none([0, 0]), 'int64'),
+    ends: none([0, c.hiddenSize]),
+    ...made,
   }
-}
-
-function outputsWith(g: Graph, c: DecoderConfig, made: Partial<Record<(typeof outputNames)[number], Value>>): Value[] {
-  const all = { ...emptyOutputs(g, c), ...made }
-  return outputNames.map((n) => all[n])
+  return passOutputs.map((n) => all[n])
 }
 
 function declareInputs(root: Graph, c: DecoderConfig): Inputs {
@@ -297,7 +319,6 @@ function byLayer(layers: readonly number[], values: readonly Value[]): ReadonlyM
 function forward(g: Graph, s: Shared): Value[] {
   const { config: c, inputs } = s
   const hasPast = op.greater(g, g.dim('P'), g.ints([0]))
-  const cacheShape: Shape = ['B', c.kvHeads, 'P+T', c.headDim]
   // the fused kernel takes head widths that are multiples of 8
   const [x, ...flat] =
     c.headDim % 8 === 0
@@ -306,7 +327,7 @@ function forward(g: Graph, s: Shared): Value[] {
           op.squeeze(g, hasPast, [0]),
           (b) => runWithPast(b, s),
           (b) => runPrompt(b, s),
-          [['K', c.hiddenSize], ...new Array<Shape>(cacheSlabs(c)).fill(cacheShape), ...memoryShapes(c)],
+          [['K', c.hiddenSize], ...carriedShapes(c, 'B', 'P+T')],
         )
       : runWithPast(g, s)
   const caches = flat.slice(0, cacheSlabs(c))
@@ -314,18 +335,17 @@ function forward(g: Graph, s: Shared): Value[] {
   const normed = (b: Graph) => finalNorm(b, c, s.weights, x)
   const head = () => headMatrix(c, s.weights)
 
-  return choose(g, s, [
+  const made = choose(g, s, [
     [task.states, (b) => ({ states: normed(b) })],
     [task.logits, (b) => ({ logits: logitsOf(b, normed(b), head()) })],
     [task.loss, (b) => ({ losses: headCrossEntropy(b, { ...normed(b), shape: ['C', c.hiddenSize] }, head(), inputs.targetIds, false) })],
     [task.prefix, (b) => ({ cache: joinCaches(b, c, caches), memory: joinMemory(b, memories) })],
-    [task.rollout, (b) => autoregress(b, s, { ...normed(b), shape: ['B', c.hiddenSize] }, caches, memories)],
+    [task.rollout, (b) => ({ ends: normed(b) })],
   ])
+  return [...made, ...flat]
 }
 
-type Made = Partial<Record<(typeof outputNames)[number], Value>>
-
-/** A chain of `If`s; the last entry also takes what is left (rollout and generate share a loop). */
+/** A chain of `If`s; the last entry also takes what is left (generation goes on from there as rollouts do). */
 function choose(g: Graph, s: Shared, entries: readonly (readonly [Task, (b: Graph) => Made])[]): Value[] {
   const [[which, make], ...rest] = entries
   if (!rest.length) return outputsWith(g, s.config, make(g))
@@ -334,7 +354,7 @@ function choose(g: Graph, s: Shared, entries: readonly (readonly [Task, (b: Grap
     op.equal(g, s.inputs.task, g.ints([which], [])),
     (b) => outputsWith(b, s.config, make(b)),
     (b) => choose(b, s, rest),
-    outputShapes(s.config),
+    passShapes(s.config),
   )
 }
 
@@ -399,36 +419,46 @@ function joinCaches(g: Graph, c: DecoderConfig, caches: readonly Value[]): Value
 /**
  * From the state at each row's last place: choose what to feed (the inner link of the state, or the embedding of the
  * next token), run one place, repeat. The cache of the rows stays outside the loop; only what it adds is carried, and the
- * memories. `caches`: keys and values in turn, `memories`: their parts in turn.
+ * memories. `caches`: keys and values in turn, `memories`: their parts in turn. Gives the outputs after those of a pass.
  */
-function autoregress(g: Graph, s: Shared, state: Value, caches: readonly Value[], memories: readonly Value[]): Made {
+function autoregress(g: Graph, s: Shared, state: Value, caches: readonly Value[], memories: readonly Value[]): Value[] {
   const { config: c, inputs } = s
   const layers = attentionLayers(c)
   const h = c.hiddenSize
-  const rolling = op.equal(g, inputs.task, g.ints([task.rollout], []))
+  const weights = s.options.stepWeights?.(g) ?? s.weights
+  const rolling = s.isTask(task.rollout)
+  const generating = s.isTask(task.generate)
   const nextPosition = op.add(g, inputs.pastLengths, inputs.lengths)
   const keyRow = op.unsqueeze(g, s.keyPositions, [1, 2, 3])
   const seen = op.where(g, op.less(g, keyRow, g.ints([1 << 30], [])), g.floats([0], []), g.floats([MASKED], []))
 
-  const none = op.cast(g, op.zeros(g, 'float32', ['B']), 'bool')
-  const first = advance(g, s, rolling, state, g.ints([0], []), none)
+  const none = (b: Graph) => op.cast(b, op.zeros(b, 'float32', ['B']), 'bool')
+  const [fed, tokens, finished] = op.ifElse(
+    g,
+    op.or(g, rolling, generating),
+    (b) => {
+      const first = advance(b, s, rolling, state, b.ints([0], []), none(b))
+      return [first.fed, first.tokens, first.finished]
+    },
+    (b) => [op.zeros(b, 'float32', ['B', h]), op.cast(b, op.zeros(b, 'float32', ['B']), 'int64'), none(b)],
+  )
   const grownShape: Shape = ['B', c.kvHeads, 1, 't', c.headDim]
   const empty = op.zeros(g, 'float32', ['B', c.kvHeads, 1, 0, c.headDim])
   const fixed = byLayer(layers, caches.map((v) => stepCache(g, v)))
   const { states, stacked } = op.loop(
     g,
     op.addScalarInt(g, inputs.steps, -1),
-    anyLeft(g, first.finished),
+    anyLeft(g, finished),
     [
-      { value: first.fed, shape: ['B', h] },
-      { value: first.finished, shape: ['B'] },
+      { value: fed, shape: ['B', h] },
+      { value: finished, shape: ['B'] },
       ...caches.map(() => ({ value: empty, shape: grownShape })),
       ...memories.map((value) => ({ value })),
     ],
-    (b, iteration, [fed, finished, ...carried]) => {
+    (b, iteration, [before, ended, ...carried]) => {
       const position = op.add(b, nextPosition, iteration)
       const grown = byLayer(layers, carried.slice(0, caches.length))
-      const before = memoryByLayer(c, carried.slice(caches.length))
+      const remembered = memoryByLayer(c, carried.slice(caches.length))
       const newCaches: Value[] = []
       const newMemories: Value[] = []
       const [fixedMasks, grownMasks] = stepMasks(b, s, seen, keyRow, position, nextPosition, iteration)
@@ -454,18 +484,18 @@ function autoregress(g: Graph, s: Shared, state: Value, caches: readonly Value[]
             return a.output
           },
           recur: (i, x) => {
-            const { output, memory } = deltaNet(b, x, before.get(i)!, null, deltaLayout(c, s.options.compute))
+            const { output, memory } = deltaNet(b, x, remembered.get(i)!, null, deltaLayout(c, s.options.compute))
             const { conv, state } = memory()
             newMemories.push(conv, state)
             return output
           },
         },
         c,
-        s.weights,
-        fed,
+        weights,
+        before,
       )
-      const next = finalNorm(b, c, s.weights, y)
-      const step = advance(b, s, rolling, next, op.addScalarInt(b, iteration, 1), finished)
+      const next = finalNorm(b, c, weights, y)
+      const step = advance(b, s, rolling, next, op.addScalarInt(b, iteration, 1), ended)
       return {
         condition: anyLeft(b, step.finished),
         states: [step.fed, step.finished, ...newCaches, ...newMemories],
@@ -482,8 +512,7 @@ function autoregress(g: Graph, s: Shared, state: Value, caches: readonly Value[]
   const grown = states.slice(2, 2 + caches.length)
   const [cache, memory] = op.ifElse(
     g,
-    rolling,
-    (b) => [op.zeros(b, 'float32', [cacheSlabs(c), 0, c.kvHeads, 0, c.headDim]), op.zeros(b, 'float32', [0, memorySize(c)])],
+    generating,
     (b) => {
       const joined = caches.map(
         (before, i) =>
@@ -493,18 +522,13 @@ function autoregress(g: Graph, s: Shared, state: Value, caches: readonly Value[]
       )
       return [joinCaches(b, c, joined), joinMemory(b, states.slice(2 + caches.length))]
     },
+    (b) => [op.zeros(b, 'float32', [cacheSlabs(c), 0, c.kvHeads, 0, c.headDim]), op.zeros(b, 'float32', [0, memorySize(c)])],
     [
       [cacheSlabs(c), 'b', c.kvHeads, 's', c.headDim],
       ['b', memorySize(c)],
     ],
   )
-  return {
-    rollout_states: join(state, stacked[0]),
-    rollout_fed: join(first.fed, stacked[1]),
-    tokens: join(first.tokens, stacked[2]),
-    cache,
-    memory,
-  }
+  return [join(state, stacked[0]), join(fed, stacked[1]), join(tokens, stacked[2]), cache, memory]
 }
 
 /** Masks of the fixed cache [B, 1, 1, 1, S] and, with a window, of the grown one [B, 1, 1, 1, t+1], by window size. */

@@ -13,7 +13,7 @@ export type Segment =
   /** `values` is [count, H], row-major. */
   | { readonly kind: 'latents'; readonly values: Float32Array; readonly count: number }
 
-/** What text that was encoded earlier leaves behind: keys and values, states of recurrent layers (no gradient goes through it). Owned by whoever made it. */
+/** Keys and values of text that was encoded earlier (no gradient goes through it). Owned by whoever made it. */
 export interface Prefix {
   readonly length: number
   /** Bytes held. */

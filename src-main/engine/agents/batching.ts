@@ -46,3 +46,11 @@ export function placesPerRun(c: DecoderConfig, keepsBlocks: boolean, longest: nu
   const floats = keepsBlocks ? kept + cache : block + Math.max(scores, mixing) + 4 * cache
   return Math.max(longest, Math.floor((totalmem() * (keepsBlocks ? 0.3 : 0.15)) / (4 * floats)))
 }
+
+/**
+ * Are weights of so many bytes kept a second time for the steps of rollouts and generation? Asked of the machine, not of
+ * what happens to be free, so that a resumed run computes the same.
+ */
+export function packsSteps(bytes: number): boolean {
+  return bytes < totalmem() * 0.08
+}

@@ -10,7 +10,7 @@ import { EngineSession, type ArrayInput, type ArrayOutput, type Device } from '.
 import type { Agent, InnerLinkState, Prefix, RolloutResult, Row, RunControl, SamplingOptions, VjpRequest, VjpResult } from './agent'
 import { rowLength } from './agent'
 import { buildAgentGraph, cacheSlabs, linkInputs, task, type Task } from './agent-graph'
-import { placesPerRun, planBatches } from './batching'
+import { packsSteps, placesPerRun, planBatches } from './batching'
 import { CachedText, joinPasts } from './cached-text'
 import { memorySize } from './delta-memory'
 import { EmbeddingRows } from './embedding-rows'
@@ -21,6 +21,8 @@ export interface AgentOptions {
   readonly threads?: number
   /** Recompute blocks in the backward pass: less memory, more time. */
   readonly checkpointBlocks?: boolean
+  /** Keep the weights a second time, as steps of a few rows read them fastest; default: where they are small for this machine's memory. */
+  readonly packSteps?: boolean
   /** Places per run at most (rows x longest row); bounds activation memory. */
   readonly maxPlaces?: number
 }
@@ -69,8 +71,17 @@ export class OnnxAgent implements Agent {
   private buildGraph(): Graph {
     const root = new Graph('agent')
     const compute = computeType(this.options.device)
-    buildAgentGraph(root, this.config, new FileWeights(root, this.weights, compute), { compute, checkpointBlocks: this.options.checkpointBlocks })
+    const weights = new FileWeights(root, this.weights, compute)
+    buildAgentGraph(root, this.config, weights, {
+      compute,
+      checkpointBlocks: this.options.checkpointBlocks,
+      stepWeights: this.packsSteps ? (around) => weights.packedIn(around) : undefined,
+    })
     return root
+  }
+
+  private get packsSteps(): boolean {
+    return this.options.packSteps ?? packsSteps(4 * this.parameterCount)
   }
 
   private ready(): Promise<EngineSession> {
@@ -283,7 +294,7 @@ export class OnnxAgent implements Agent {
       await this.run(
         task.generate,
         active.map((a) => a.row),
-        ['tokens', 'cache', 'memory'],
+        ['tokens', 'grown_cache', 'grown_memory'],
         (batch, layout) => ({
           steps: scalar(steps),
           places: layout.lastPlaces,
@@ -308,7 +319,8 @@ export class OnnxAgent implements Agent {
             done[i].push(...fresh[i])
             const last = done[i].at(-1)!
             if (stop.has(last) || done[i].length >= options.maxNewTokens) return
-            const cache = CachedText.fromBatch(results, b, layout.past.lengths[b], layout.past.places, layout.lengths[b], count - 1)
+            const grown = { cache: results.grown_cache, memory: results.grown_memory }
+            const cache = CachedText.fromBatch(grown, b, layout.past.lengths[b], layout.past.places, layout.lengths[b], count - 1)
             next.push({ i, row: { prefix: cache, segments: [{ kind: 'tokens', ids: [last] }] } })
           })
         },

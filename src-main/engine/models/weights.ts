@@ -69,6 +69,29 @@ export class FileWeights implements WeightSource {
     return this.get(name, shape, 'float32')
   }
 
+  /**
+   * The same weights for products of few rows that are done over and over: matrices that the runtime keeps once more, in the
+   * order in which it reads them. They belong to `parent`, the graph in which the loop stands: the runtime
+   * rearranges constants of a loop's own graph or of the one around it, not of those further out. float32 files only.
+   */
+  packedIn(parent: Graph): WeightSource {
+    const made = new Map<string, Value>()
+    const matrix = (name: string, rows: number, columns: number) => {
+      const location = findTensor(this.index, name, [rows, columns])
+      if (location.dtype !== 'F32' || this.compute !== 'float32') return this.matrix(name, rows, columns)
+      const { file, offset, length } = location
+      const data = { kind: 'external', data: { file, offset, length } } as const
+      const value = made.get(name) ?? parent.initializer(parent.freshName(name), 'float32', [rows, columns], data, true)
+      made.set(name, value)
+      return value
+    }
+    return {
+      matrix,
+      vector: (name, size, offset) => this.vector(name, size, offset),
+      tensor: (name, shape) => this.tensor(name, shape),
+    }
+  }
+
   private get(name: string, shape: readonly number[], dtype: DType, offset = 0): Value {
     const known = this.made.get(name)
     if (known) return known

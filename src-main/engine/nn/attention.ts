@@ -171,9 +171,10 @@ export function stepAttention(
   const keys = op.concat(g, [grown.k, place(k)], 3)
   const values = op.concat(g, [grown.v, place(v)], 3)
   // one row per product: the runtime's one-row kernel reads the cache in place
-  const queries = op.reshape(g, q, [batch, h.kvHeads, group, 1, h.headDim])
-  const before = op.add(g, op.fusedMatmul(g, queries, fixed.k, { transB: true, alpha: h.scale }), mask)
-  const own = op.fusedMatmul(g, queries, keys, { transB: true, alpha: h.scale })
+  // (which takes no factor: the queries carry the scale)
+  const queries = op.reshape(g, op.scale(g, q, h.scale), [batch, h.kvHeads, group, 1, h.headDim])
+  const before = op.add(g, op.fusedMatmul(g, queries, fixed.k, { transB: true }), mask)
+  const own = op.fusedMatmul(g, queries, keys, { transB: true })
   const scores = op.concat(g, [before, grownMask ? op.add(g, own, grownMask) : own], 4)
   const [p, r] = op.split(g, op.softmax(g, scores), [fixed.k.shape[3], keys.shape[3]], 4)
   const mixed = op.add(g, op.matmul(g, p, fixed.v), op.matmul(g, r, values))

@@ -62,6 +62,8 @@ export type InitializerData =
 export interface Initializer {
   readonly value: Value
   readonly data: InitializerData
+  /** The runtime may keep it in another arrangement, a copy for each operator that reads it. */
+  readonly packed: boolean
 }
 
 /** A defect in how a graph was put together: names the operator and the shapes. Never the user's fault. */
@@ -84,6 +86,9 @@ export class Graph {
   readonly nodes: Node[] = []
   /** What differentiation sees: composites in place of the nodes they cover. */
   readonly steps: Step[] = []
+
+  /** Has it, or a graph nested in it, initializers for the runtime to rearrange? */
+  isPacked = false
 
   private readonly names: Names
   private readonly constants = new Map<string, Value>()
@@ -133,9 +138,10 @@ export class Graph {
     return named
   }
 
-  initializer(name: string, dtype: DType, shape: readonly number[], data: InitializerData): Value {
+  initializer(name: string, dtype: DType, shape: readonly number[], data: InitializerData, packed = false): Value {
     const value: Value = { name, dtype, shape }
-    this.initializers.push({ value, data })
+    this.initializers.push({ value, data, packed })
+    if (packed) this.root().isPacked = true
     return value
   }
 

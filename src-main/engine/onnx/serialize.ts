@@ -28,10 +28,19 @@ function graphProto(graph: Graph, folder: string | null): onnx.IGraphProto {
   return {
     name: graph.label,
     node: graph.nodes.map((n) => nodeProto(n, folder)),
-    input: graph.inputs.map(valueInfo),
+    input: [...graph.inputs, ...keptAsTheyAre(graph)].map(valueInfo),
     output: graph.outputs.map(valueInfo),
     initializer: graph.initializers.map((i) => tensorProto(i, folder)),
   }
+}
+
+/**
+ * Where the runtime rearranges weights it does so with all constants. An initializer that is listed as an input too is no
+ * constant to it (callers could feed another), and need not be fed.
+ */
+function keptAsTheyAre(graph: Graph): Value[] {
+  if (!graph.isPacked || graph.parent) return []
+  return graph.initializers.filter((i) => i.data.kind === 'external' && !i.packed).map((i) => i.value)
 }
 
 function valueInfo(v: Value): onnx.IValueInfoProto {

@@ -13,6 +13,8 @@ export interface SessionOptions {
   readonly device?: Device
   /** Compute threads; default: what ONNX Runtime chooses (one per physical core). */
   readonly threads?: number
+  /** The graph has weights for the runtime to rearrange. */
+  readonly packs?: boolean
 }
 
 /** What goes in: data and its shape. */
@@ -38,7 +40,7 @@ export class EngineSession {
     const started = performance.now()
     const folder = weightsFolder(graph)
     const bytes = serialize(graph, folder)
-    const session = await InferenceSession.create(bytes, runtimeOptions(folder, options))
+    const session = await InferenceSession.create(bytes, runtimeOptions(folder, { ...options, packs: graph.isPacked }))
     return new EngineSession(session, graph.label, (performance.now() - started) / 1000)
   }
 
@@ -72,8 +74,8 @@ export function runtimeOptions(folder: string | null, options: SessionOptions = 
     logSeverityLevel: 3,
     extra: {
       session: {
-        // without it every weight would be held twice (DESIGN 2)
-        disable_prepacking: '1',
+        // without it every weight would be held once more for each operator that uses it
+        ...(options.packs ? {} : { disable_prepacking: '1' }),
         ...(folder ? { model_external_initializers_file_folder_path: folder } : {}),
       },
       // common subexpressions include what checkpointing recomputes on purpose

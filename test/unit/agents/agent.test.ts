@@ -98,6 +98,24 @@ describe('an agent', () => {
     }
   })
 
+  it('rolls out and writes the same with weights arranged for steps and without', async () => {
+    const rows = [text(9, 1), text(4, 2), text(6, 3)]
+    const link = { type: 'ln_res_adapter' as const, parameters: initInnerLink('ln_res_adapter', agent.hiddenSize, new TorchGenerator(4)) }
+    const greedy = { ...sampling, sample: false, maxNewTokens: 12, stopIds: [] }
+    const made = await Promise.all(
+      [true, false].map(async (packSteps) => {
+        const one = await openAgent(folder, { threads: 1, packSteps })
+        try {
+          return { rolled: await one.rollout(rows, link, 6), tokens: await one.generate(rows, greedy) }
+        } finally {
+          await one.dispose()
+        }
+      }),
+    )
+    expect(made[1].tokens).toEqual(made[0].tokens)
+    made[1].rolled.states.forEach((s, i) => expect(relativeError([s], [made[0].rolled.states[i]])).toBeLessThan(1e-5))
+  })
+
   it('refuses what cannot be', async () => {
     await expect(agent.states([{ segments: [] }], [[]])).rejects.toThrow(/at least one place/)
     await expect(agent.states([text(3, 1)], [[3]])).rejects.toThrow(/position 3 is outside/)
