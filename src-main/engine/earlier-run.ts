@@ -8,7 +8,7 @@ import { join, sep } from 'node:path'
 import { UserError } from './errors'
 import { writeFileWhole, writeJsonWhole } from './formats/atomic-files'
 import { jobSpec, type JobSpec } from './job-spec'
-import { linkPaths, mapSpecPaths, moved, specPaths } from './spec-paths'
+import { contentPaths, linkPaths, mapSpecPaths, moved, specPaths } from './spec-paths'
 import { hashLink } from './training/link-hash'
 
 export const specFile = (output: string): string => join(output, 'spec.json')
@@ -92,7 +92,7 @@ export async function checkSameSettings(job: JobSpec): Promise<string | null> {
   if (changed.length === 0) return null
   throw new UserError({
     what: 'The run cannot be resumed.',
-    why: `Its settings differ from those that it was started with (${file}): ${changed.join(', ')}.${replaced.map((path) => ` ${path} holds other links now.`).join('')}`,
+    why: `Its settings differ from those that it was started with (${file}): ${changed.join(', ')}.${replaced.map((path) => ` ${path} holds ${linkPaths(job).includes(path) ? 'other links' : 'something else'} now.`).join('')}`,
     next: 'Resume it with its own settings, or start a new run in another folder.',
   })
 }
@@ -111,7 +111,7 @@ async function comparable(
   const then = mapSpecPaths(earlier, (path) => {
     const here = named.has(path) ? path : moved(path, from, to)
     // a link that is gone is for whoever opens it to complain of
-    if (hashesThen?.[path] === undefined || (named.has(here) && isLink(job, here) && !hashesNow[here])) return here
+    if (hashesThen?.[path] === undefined || (named.has(here) && contentPaths(job).includes(here) && !hashesNow[here])) return here
     return hashesThen[path]
   })
   const now = mapSpecPaths(job, (path) => (hashesThen === null ? path : (hashesNow[path] ?? path)))
@@ -120,8 +120,6 @@ async function comparable(
   )
   return { then, now, replaced }
 }
-
-const isLink = (job: JobSpec, path: string): boolean => linkPaths(job).includes(path)
 
 /** The highest folders that an output folder's move can have renamed: what stands before the end that both paths share. */
 function movedRoots(from: string, to: string): { from: string; to: string } {
@@ -135,7 +133,7 @@ function movedRoots(from: string, to: string): { from: string; to: string } {
 
 async function linkHashes(job: JobSpec): Promise<Record<string, string>> {
   const found = await Promise.all(
-    [...new Set(linkPaths(job))].map(async (path) => [path, await hashLink(path)] as const),
+    [...new Set(contentPaths(job))].map(async (path) => [path, await hashLink(path)] as const),
   )
   return Object.fromEntries(found.filter((entry): entry is [string, string] => entry[1] !== null))
 }

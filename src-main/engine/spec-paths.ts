@@ -53,6 +53,11 @@ export function linkPaths(spec: unknown): string[] {
   return collect(spec, (field) => linkFields.has(field))
 }
 
+/** What a run depends on and is compared by what it holds, wherever it lies: links, prompts, a style of one's own. */
+export function contentPaths(spec: unknown): string[] {
+  return collect(spec, (field) => linkFields.has(field) || field === 'promptPack' || field === 'style')
+}
+
 function collect(spec: unknown, wanted: (field: string) => boolean): string[] {
   const found: string[] = []
   mapSpecPaths(spec, (value, field) => {

@@ -145,6 +145,20 @@ describe('resuming with other settings', () => {
       expect(await checkSameSettings(spec(first))).toBeNull()
     })
 
+    it('as well as prompts and a style of one’s own', async () => {
+      for (const [field, file] of [['promptPack', 'pack.json'], ['style', 'style.json']]) {
+        const job = (path: string) => jobSpec.parse({ ...evaluate, [field]: path, output: place.path(`run-${field}`) })
+        mkdirSync(place.path(`run-${field}`))
+        writeFileSync(place.path(file), 'one')
+        writeFileSync(place.path(`copy-${file}`), 'one')
+        await writeStart(job(place.path(file)))
+        expect(await checkSameSettings(job(place.path(`copy-${file}`)))).toBeNull()
+        writeFileSync(place.path(file), 'two')
+        const refused = await checkSameSettings(job(place.path(file))).catch((error: unknown) => error as UserError)
+        expect((refused as UserError).why).toContain(`${place.path(file)} holds something else now.`)
+      }
+    })
+
     it('compares them by path where an earlier version kept nothing else, also after a move of both', async () => {
       const first = link('lab/first', 'weights')
       mkdirSync(place.path('lab/run'))
