@@ -21,7 +21,9 @@ import { checkPrompts } from '../styles/check-prompts'
 import { checkLinkKeys, inRoleOrder } from '../styles/registry'
 import { factsOf } from '../styles/row-prompts'
 import { usualShortestPrefix } from '../styles/stage-text'
+import type { StyleGraph } from '../styles/style'
 import { openStyle } from '../styles/style-file'
+import { linksUsed } from '../styles/walk'
 import { type ModelText, promptPackHash } from '../text'
 import type { Team } from '../styles/team'
 import { appVersion } from '../version'
@@ -136,7 +138,9 @@ export async function trainOuter(
     const samples = new OuterSamples(prompts, rows, job.task, range.to, (w) => ctx.warn(w))
     const skips = new Map<SkipCause, number>()
     const watch = gradientWatch(style, (w) => ctx.warn(w))
-    if (range.to === 1) ctx.warn('With one round the feedback links are not trained: they stay as they start.')
+    const idle = idleLinks(style, range.to, !job.superviseFinalOnly)
+    if (idle.length > 0)
+      ctx.warn(`Links that carry nothing in ${range.to === 1 ? 'one round' : `${range.to} rounds`} stay as they start: ${idle.join(', ')}.`)
     const options: Omit<UnrollOptions, 'rounds'> = {
       states,
       feedback,
@@ -201,7 +205,7 @@ export async function trainOuter(
           task: job.task,
           mode: job.mode,
           baseModels: describeModels(
-            agents.map((a, i) => ({ role: a.role, folder: texts[i].folder, hiddenSize: members[i].agent.hiddenSize })),
+            style.roles.map(({ role }, i) => ({ role, folder: texts[i].folder, hiddenSize: members[i].agent.hiddenSize })),
           ),
           dataset: { file: report.file, sha256: report.sha256, rows: report.usable },
           promptPack: promptPackHash(pack),
@@ -251,6 +255,12 @@ function unitsOf(team: Team): Map<string, number> {
       [...lastNormUnits(parameters)].map(([name, unit]) => [`${key}.${name}`, unit] as const),
     ),
   )
+}
+
+/** Links that no step of so many rounds reads: feedback in one round, or the agents behind it. */
+function idleLinks(style: StyleGraph, rounds: number, answersEveryRound: boolean): string[] {
+  const used = linksUsed(style, rounds, { answersEveryRound })
+  return style.links.flatMap(({ key }) => (used.some((keys) => keys.has(key)) ? [] : [key]))
 }
 
 function batchSource(

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type SampleRecord, sampleRecord } from '../../../src-main/engine/evaluation/sample-record'
 import type { JobSpecInput } from '../../../src-main/engine/job-spec'
 import { styles } from '../../../src-main/engine/styles/registry'
-import type { StyleDefinition } from '../../../src-main/engine/styles/style'
+import { isFeedback, type StyleDefinition } from '../../../src-main/engine/styles/style'
 import { openStyle } from '../../../src-main/engine/styles/style-file'
 import { linksUsed, walk } from '../../../src-main/engine/styles/walk'
 import { writeByteModel } from '../evaluation/byte-model'
@@ -68,9 +68,9 @@ const evaluation = (style: StyleDefinition, name: string, output: string, more: 
   kind: 'evaluate',
   style: name,
   agents: team(style),
-  data: data(),
-  latentSteps: 4,
-  batchSize: 3,
+  data: { ...data(), limit: 3 },
+  latentSteps: 3,
+  batchSize: 2,
   generation: { maxNewTokens: 4 },
   output: place.path(output),
   ...more,
@@ -105,11 +105,31 @@ describe.each([...styles.map((s) => [s.name, 3] as const), ...custom.map((f) => 
           }
     })
 
+    it('trains in reference mode with every round’s answer supervised, and in one round what one round has', async () => {
+      const more: Partial<Outer> = { mode: 'reference', warmupSteps: 1, steps: 2, superviseFinalOnly: false }
+      for (const r of [rounds, 1]) {
+        const heard = await run(training(style, name, { ...more, rounds: r, output: place.path(`reference-${style.name}-${r}`) }))
+        expect(heard.failure).toBe('')
+        const used = linksUsed(style, r, { answersEveryRound: true })
+        for (const { gradNorms, roundLosses } of heard.of('metrics')) {
+          expect(roundLosses).toHaveLength(r)
+          expect(roundLosses!.every((l) => l !== null && l > 0)).toBe(true)
+          for (const { key } of style.links)
+            for (const [round, keys] of used.entries())
+              expect((gradNorms?.[key]?.[round] ?? 0) > 0, `${key} in round ${round + 1}`).toBe(keys.has(key))
+        }
+        const idle = style.links.filter(isFeedback).map((l) => l.key)
+        const said = heard.of('log').map((l) => l.message)
+        if (r === 1) expect(said).toContain(`Links that carry nothing in one round stay as they start: ${idle.join(', ')}.`)
+        else expect(said.join()).not.toContain('carry nothing')
+      }
+    })
+
     it('answers with the trained links, in as many rounds as it was trained with and in eight', async () => {
       const outerLinks = place.path(`outer-${style.name}/checkpoints/step-14`)
       for (const r of [rounds, 8]) {
         const output = `answers-${style.name}-${r}`
-        const heard = await run(evaluation(style, name, output, { outerLinks, rounds: r, latentSteps: r === 8 ? 1 : 4 }))
+        const heard = await run(evaluation(style, name, output, { outerLinks, rounds: r, latentSteps: r === 8 ? 1 : 3 }))
         expect(heard.failure).toBe('')
         for (const sample of samples(output)) {
           const expected = walk(style, r).map((s) => `${s.round + 1} ${style.roles[s.agent].role}`)
@@ -162,7 +182,8 @@ describe.each([...styles.map((s) => [s.name, 3] as const), ...custom.map((f) => 
       const text = await heard('text', { outerLinks: undefined, passing: 'text' })
       for (const s of text) for (const x of s.stages) expect(x.tokens).toBeLessThanOrEqual(4)
       const single = await heard('single', { outerLinks: undefined, passing: 'single' })
-      expect(single.map((s) => s.stages.map((x) => x.role))).toEqual(rows.map(() => [style.roles[style.last].role]))
+      expect(single).toHaveLength(3)
+      expect(single.map((s) => s.stages.map((x) => x.role))).toEqual(single.map(() => [style.roles[style.last].role]))
       expect(single.map((s) => s.output)).toEqual(none.map((s) => s.output))
     })
   },
