@@ -45,7 +45,12 @@ function styleTable(): string {
       style.name,
       style.roles.map((r) => r.role).join(', '),
       style.roles[style.last].role,
-      style.links.map((l) => `${code(l.key)} ${named(style, l.source)} → ${named(style, l.target)}${isFeedback(l) ? ' (next round)' : ''}`).join(', '),
+      style.links
+        .map(
+          (l) =>
+            `${code(l.key)} ${named(style, l.source)} → ${named(style, l.target)}${isFeedback(l) ? ' (next round)' : ''}`,
+        )
+        .join(', '),
     ]),
   )
 }
@@ -73,7 +78,8 @@ function roleTable(): string {
 function styleJobs(): string {
   const job = ({ name, roles }: StyleDefinition) => {
     const agents = roles.map(
-      ({ role }) => `    { "role": "${role}", "model": "models/${role}", "innerLink": "inner-${role}/checkpoints/step-400" }`,
+      ({ role }) =>
+        `    { "role": "${role}", "model": "models/${role}", "innerLink": "inner-${role}/checkpoints/step-400" }`,
     )
     return [
       '{',
@@ -91,7 +97,10 @@ function styleJobs(): string {
 function familyTable(): string {
   return table(
     ['`model_type`', 'what its blocks have, beside rotary attention with grouped heads, a gated MLP and RMSNorm'],
-    Object.keys(families).map((type) => [code(type), features(resolveConfig({ model_type: type })).join(', ') || 'nothing else']),
+    Object.keys(families).map((type) => [
+      code(type),
+      features(resolveConfig({ model_type: type })).join(', ') || 'nothing else',
+    ]),
   )
 }
 
@@ -121,7 +130,10 @@ function linkTypeTable(): string {
   const shapes = (list: readonly ParameterShape[]) =>
     list
       .filter((p) => p.shape.length === 2)
-      .map((p) => `${p.name.replace('.weight', '')} [${p.shape.map((n) => ({ 2: 'H', 3: 'I', 5: 'O', 10: '2 O' })[n]).join(', ')}]`)
+      .map(
+        (p) =>
+          `${p.name.replace('.weight', '')} [${p.shape.map((n) => ({ 2: 'H', 3: 'I', 5: 'O', 10: '2 O' })[n]).join(', ')}]`,
+      )
       .join(', ')
   const row = (
     name: string,

@@ -38,7 +38,8 @@ export const defects = {
   'divided-twice': {
     stage: 'inner training',
     styles: 'all',
-    published: 'losses of accumulated micro-batches are divided by their number twice, and an epoch’s end cuts a group short',
+    published:
+      'losses of accumulated micro-batches are divided by their number twice, and an epoch’s end cuts a group short',
     corrected: 'they are divided once, and groups go over the ends of epochs',
   },
   'decay-of-all': {
@@ -50,7 +51,8 @@ export const defects = {
   'unit-gain': {
     stage: 'training',
     styles: 'all',
-    published: 'a fresh link’s last norm starts with gains of 1: its outputs are far longer than most models’ embeddings',
+    published:
+      'a fresh link’s last norm starts with gains of 1: its outputs are far longer than most models’ embeddings',
     corrected: 'it starts with what makes them as long as the receiver’s embeddings (`lastNorm: embedding`)',
   },
   'cut-beginning': {
@@ -69,7 +71,8 @@ export const defects = {
     stage: 'training',
     styles: 'all',
     published: 'the supervised span begins after as many tokens as the prompt alone has, whatever the template writes',
-    corrected: 'it is what really follows the prompt (longest common prefix of tokens), with a warning where the two differ; system and user text stay as they are asked',
+    corrected:
+      'it is what really follows the prompt (longest common prefix of tokens), with a warning where the two differ; system and user text stay as they are asked',
   },
   'one-stop-token': {
     stage: 'inference',
@@ -104,7 +107,8 @@ export const defects = {
   'one-column-for-all': {
     stage: 'inner training',
     styles: ['mixture', 'distillation', 'deliberation'],
-    published: 'of a role’s columns the first that the data has counts for every row, in mixture in another order than in outer training',
+    published:
+      'of a role’s columns the first that the data has counts for every row, in mixture in another order than in outer training',
     corrected: 'each row has the text in the first of them that is not blank, in both stages alike',
   },
   'marker-as-text': {

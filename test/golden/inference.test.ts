@@ -31,52 +31,49 @@ describe('systems at inference as torch runs them', () => {
     expect([...systems].sort()).toEqual(wanted.sort())
   })
 
-  it.each(cases)(
-    '$name, prefixes from $shortestPrefix tokens',
-    async ({ name: system, shortestPrefix }) => {
-      const record = goldenJson<InferenceRecord>(`training/inference/${system}.json`)
-      const tensors = await GoldenTensors.read(`training/inference/${system}.safetensors`)
-      const { rounds } = record
-      // as golden/README.md gives them
-      const tolerance = record.agents.some((a) => a.startsWith('qwen3_5')) ? 5e-3 : 1e-3
-      const team = await openGoldenTeam(record, tensors, 'link/', sessions)
-      const prefixes = new PrefixPool(shortestPrefix)
-      try {
-        const questions = record.samples.map((s) => ({
-          prompt: (agent: number, round: number) =>
-            agent in s.first ? (round === 0 ? s.first : s.feedback)[agent] : s.chain[agent],
-        }))
-        let crossed = 0
-        const rows = await think(
-          team,
-          questions,
-          {
-            rounds,
-            latentSteps: record.latents,
-            onStage: ({ question, round, slots, fills }) =>
-              slots.forEach(({ link }, i) => {
-                // feedback was sent in the round before it is read
-                const sent = isFeedback(team.style.links.find((l) => l.key === link)!) ? round - 1 : round
-                const name = `sample${question}/round${sent}/${link}`
-                expect(difference(fills[i].values, tensors.floats(name)), name).toBeLessThan(tolerance)
-                crossed++
-              }),
-          },
-          prefixes,
-        )
-        expect(crossed).toBe(tensors.names('sample').filter((n) => n.includes('/round')).length)
-        const last = team.members[team.style.last].agent
-        const ends = rows.map((r) => [
-          r.segments.reduce((n, s) => n + (s.kind === 'tokens' ? s.ids.length : s.count), 0) - 1,
-        ])
-        const logits = await last.logits(rows, ends)
-        logits.forEach((l, j) => expect(difference(l, tensors.floats(`sample${j}/first_logits`))).toBeLessThan(tolerance))
-        const greedy = { maxNewTokens: 16, sample: false, temperature: 1, topK: 0, topP: 1, minP: 0, stopIds: [] }
-        expect(await last.generate(rows, greedy)).toEqual(record.samples.map((s) => s.tokens))
-      } finally {
-        prefixes.dispose()
-        for (const m of team.members) await m.agent.dispose()
-      }
-    },
-  )
+  it.each(cases)('$name, prefixes from $shortestPrefix tokens', async ({ name: system, shortestPrefix }) => {
+    const record = goldenJson<InferenceRecord>(`training/inference/${system}.json`)
+    const tensors = await GoldenTensors.read(`training/inference/${system}.safetensors`)
+    const { rounds } = record
+    // as golden/README.md gives them
+    const tolerance = record.agents.some((a) => a.startsWith('qwen3_5')) ? 5e-3 : 1e-3
+    const team = await openGoldenTeam(record, tensors, 'link/', sessions)
+    const prefixes = new PrefixPool(shortestPrefix)
+    try {
+      const questions = record.samples.map((s) => ({
+        prompt: (agent: number, round: number) =>
+          agent in s.first ? (round === 0 ? s.first : s.feedback)[agent] : s.chain[agent],
+      }))
+      let crossed = 0
+      const rows = await think(
+        team,
+        questions,
+        {
+          rounds,
+          latentSteps: record.latents,
+          onStage: ({ question, round, slots, fills }) =>
+            slots.forEach(({ link }, i) => {
+              // feedback was sent in the round before it is read
+              const sent = isFeedback(team.style.links.find((l) => l.key === link)!) ? round - 1 : round
+              const name = `sample${question}/round${sent}/${link}`
+              expect(difference(fills[i].values, tensors.floats(name)), name).toBeLessThan(tolerance)
+              crossed++
+            }),
+        },
+        prefixes,
+      )
+      expect(crossed).toBe(tensors.names('sample').filter((n) => n.includes('/round')).length)
+      const last = team.members[team.style.last].agent
+      const ends = rows.map((r) => [
+        r.segments.reduce((n, s) => n + (s.kind === 'tokens' ? s.ids.length : s.count), 0) - 1,
+      ])
+      const logits = await last.logits(rows, ends)
+      logits.forEach((l, j) => expect(difference(l, tensors.floats(`sample${j}/first_logits`))).toBeLessThan(tolerance))
+      const greedy = { maxNewTokens: 16, sample: false, temperature: 1, topK: 0, topP: 1, minP: 0, stopIds: [] }
+      expect(await last.generate(rows, greedy)).toEqual(record.samples.map((s) => s.tokens))
+    } finally {
+      prefixes.dispose()
+      for (const m of team.members) await m.agent.dispose()
+    }
+  })
 })

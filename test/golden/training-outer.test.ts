@@ -107,7 +107,9 @@ describe('outer training as torch does it (reference mode)', () => {
           result.losses.forEach(({ sample: j, loss, rounds }) => {
             expect(Math.abs(loss / expected.losses[j] - 1), `loss of step ${k}`).toBeLessThan(lossTolerance)
             rounds.forEach((l, r) =>
-              expect(Math.abs(l! / expected.round_losses[j][r] - 1), `round ${r} of step ${k}`).toBeLessThan(lossTolerance),
+              expect(Math.abs(l! / expected.round_losses[j][r] - 1), `round ${r} of step ${k}`).toBeLessThan(
+                lossTolerance,
+              ),
             )
           })
           if (k === 0) {

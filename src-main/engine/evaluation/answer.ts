@@ -361,9 +361,7 @@ class BatchRun {
   private facts(q: Question, agent: number, round: number) {
     const { style, mode } = this.settings.prompts
     const asMath = repeats('math-feedback', mode, style.name) && promptVariant(style, agent, round) === 'feedback'
-    return asMath && q.facts.task === 'code'
-      ? { question: q.facts.question, task: 'math' as const }
-      : q.facts
+    return asMath && q.facts.task === 'code' ? { question: q.facts.question, task: 'math' as const } : q.facts
   }
 }
 

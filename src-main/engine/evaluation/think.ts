@@ -135,7 +135,10 @@ export async function think(
   async function answerRows(agent: number, round: number, own: readonly Slot[]): Promise<Row[]> {
     const { answerFrom } = options
     const slots = answerFrom
-      ? own.map((s) => ({ ...s, fills: s.fills.map((fill, k) => (k < answerFrom.length ? s.fills[answerFrom[k]] : fill)) }))
+      ? own.map((s) => ({
+          ...s,
+          fills: s.fills.map((fill, k) => (k < answerFrom.length ? s.fills[answerFrom[k]] : fill)),
+        }))
       : own
     const made = await rows(agent, round, slots)
     report(agent, round, slots, null)

@@ -129,7 +129,10 @@ function parseStyleFile(value: unknown, source: string): StyleFile {
   })
   if (!roles.includes(file.answers)) throw refuse('answers', `there is no role "${file.answers}" (${known})`)
   file.links.forEach(({ key, from, to }, i) => {
-    for (const [end, role] of [['from', from], ['to', to]] as const)
+    for (const [end, role] of [
+      ['from', from],
+      ['to', to],
+    ] as const)
       if (!roles.includes(role)) throw refuse(`links.${i}.${end}`, `there is no role "${role}" (${known})`)
     const earlier = file.links.slice(0, i)
     if (earlier.some((l) => l.key === key)) throw refuse(`links.${i}.key`, `two links have the name "${key}"`)
@@ -151,7 +154,7 @@ function parseStyleFile(value: unknown, source: string): StyleFile {
 /** Roles from which no way over links, in whatever round, leads to the one that answers. */
 function unheard(file: StyleFile): string[] {
   const heard = new Set([file.answers])
-  for (let size = 0; size < heard.size; ) {
+  for (let size = 0; size < heard.size;) {
     size = heard.size
     for (const { from, to } of file.links) if (heard.has(to)) heard.add(from)
   }
@@ -170,9 +173,11 @@ function inACycle(file: StyleFile, roles: readonly string[]): boolean {
 
 function definitionOf(file: StyleFile): StyleDefinition {
   const roles = file.agents.map((a) => a.role)
-  const links = file.links.map(
-    ({ key, from, to }): StyleLink => ({ key, source: roles.indexOf(from), target: roles.indexOf(to) }),
-  )
+  const links = file.links.map(({ key, from, to }): StyleLink => ({
+    key,
+    source: roles.indexOf(from),
+    target: roles.indexOf(to),
+  }))
   return {
     name: file.name,
     agentCount: roles.length,

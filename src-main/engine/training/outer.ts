@@ -140,7 +140,9 @@ export async function trainOuter(
     const watch = gradientWatch(style, (w) => ctx.warn(w))
     const idle = idleLinks(style, range.to, !job.superviseFinalOnly)
     if (idle.length > 0)
-      ctx.warn(`Links that carry nothing in ${range.to === 1 ? 'one round' : `${range.to} rounds`} stay as they start: ${idle.join(', ')}.`)
+      ctx.warn(
+        `Links that carry nothing in ${range.to === 1 ? 'one round' : `${range.to} rounds`} stay as they start: ${idle.join(', ')}.`,
+      )
     const options: Omit<UnrollOptions, 'rounds'> = {
       states,
       feedback,
@@ -205,7 +207,11 @@ export async function trainOuter(
           task: job.task,
           mode: job.mode,
           baseModels: describeModels(
-            style.roles.map(({ role }, i) => ({ role, folder: texts[i].folder, hiddenSize: members[i].agent.hiddenSize })),
+            style.roles.map(({ role }, i) => ({
+              role,
+              folder: texts[i].folder,
+              hiddenSize: members[i].agent.hiddenSize,
+            })),
           ),
           dataset: { file: report.file, sha256: report.sha256, rows: report.usable },
           promptPack: promptPackHash(pack),

@@ -27,8 +27,13 @@ describe('README', () => {
 
 describe("README's jobs of every style, and its own style file", () => {
   /** What stands there as JSON, in order. */
-  const blocks = [...readme.matchAll(/^ {4}\{\n(?: {5,}.*\n)+ {4}\}$/gm)].map(([block]) => JSON.parse(block) as Record<string, unknown>)
-  const jobs = blocks.filter((b) => b.kind === 'outer' && b.style !== undefined) as unknown as Extract<JobSpec, { kind: 'outer' }>[]
+  const blocks = [...readme.matchAll(/^ {4}\{\n(?: {5,}.*\n)+ {4}\}$/gm)].map(
+    ([block]) => JSON.parse(block) as Record<string, unknown>,
+  )
+  const jobs = blocks.filter((b) => b.kind === 'outer' && b.style !== undefined) as unknown as Extract<
+    JobSpec,
+    { kind: 'outer' }
+  >[]
   const own = blocks.find((b) => b.format === 'recursivemas-style/1')!
   const place = new Workplace()
   afterAll(() => place.dispose())
@@ -59,22 +64,33 @@ describe("README's jobs of every style, and its own style file", () => {
     expect(jobs.map((j) => j.style)).toEqual(styles.map((s) => s.name))
   })
 
-  it.each(styles.map((s, i) => [s.name, i] as const))('%s runs as it stands there, with fewer steps', async (style, i) => {
-    const job = jobs[i]
-    for (const [k, { role }] of job.agents.entries()) {
-      const model = `models/${role}`
-      await writeByteModel(place.path(model), k + 1, k % 2 ? 48 : 32)
-      const inner = { kind: 'inner', role, model, data: job.data, steps: 1, threads: 1, output: `inner-${role}` }
-      expect(await started('inner.json', inner)).toBe('')
-      renameSync(place.path(`inner-${role}/checkpoints/step-1`), place.path(`inner-${role}/checkpoints/step-400`))
-    }
-    expect(await started(`${style}.json`, { ...job, steps: 1, threads: 1 })).toBe('')
-  })
+  it.each(styles.map((s, i) => [s.name, i] as const))(
+    '%s runs as it stands there, with fewer steps',
+    async (style, i) => {
+      const job = jobs[i]
+      for (const [k, { role }] of job.agents.entries()) {
+        const model = `models/${role}`
+        await writeByteModel(place.path(model), k + 1, k % 2 ? 48 : 32)
+        const inner = { kind: 'inner', role, model, data: job.data, steps: 1, threads: 1, output: `inner-${role}` }
+        expect(await started('inner.json', inner)).toBe('')
+        renameSync(place.path(`inner-${role}/checkpoints/step-1`), place.path(`inner-${role}/checkpoints/step-400`))
+      }
+      expect(await started(`${style}.json`, { ...job, steps: 1, threads: 1 })).toBe('')
+    },
+  )
 
   it('a style of your own is trained from its file', async () => {
     writeFileSync(place.path('ring.json'), JSON.stringify(own))
     const agents = ['asker', 'answerer'].map((role, i) => ({ role, model: `models/${['expert', 'learner'][i]}` }))
-    const job = { kind: 'outer', style: 'ring.json', agents, data: { file: 'train.jsonl' }, steps: 1, threads: 1, output: 'ring' }
+    const job = {
+      kind: 'outer',
+      style: 'ring.json',
+      agents,
+      data: { file: 'train.jsonl' },
+      steps: 1,
+      threads: 1,
+      output: 'ring',
+    }
     expect(await started('ring-job.json', job)).toBe('')
   })
 })

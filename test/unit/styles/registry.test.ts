@@ -21,14 +21,18 @@ describe('every style', () => {
   })
 
   it('no two of them have a role or another name of one in common', () => {
-    const names = styles.flatMap((s) => s.roles.flatMap((r) => [r.role, r.referenceName ?? [], r.releasedName ?? []].flat()))
+    const names = styles.flatMap((s) =>
+      s.roles.flatMap((r) => [r.role, r.referenceName ?? [], r.releasedName ?? []].flat()),
+    )
     expect(new Set(names).size).toBe(names.length)
   })
 })
 
 describe('walk', () => {
   const steps = (...args: Parameters<typeof walk>) =>
-    walk(...args).map((s) => `${s.round}.${s.agent} reads ${s.reads.map((l) => l.key).join(' ')}${s.sends ? '' : ', answers'}`)
+    walk(...args).map(
+      (s) => `${s.round}.${s.agent} reads ${s.reads.map((l) => l.key).join(' ')}${s.sends ? '' : ', answers'}`,
+    )
 
   it('gives first agents no slots in the first round and feedback in the others', () => {
     expect(steps(styleByName('mixture'), 2)).toEqual([
@@ -59,7 +63,15 @@ describe('walk', () => {
   })
 
   it('has answers of all rounds where they are asked for', () => {
-    const side = { name: 'side', agentCount: 2, links: [{ key: 'x', source: 0, target: 1 }, { key: 'y', source: 0, target: 0 }], last: 1 }
+    const side = {
+      name: 'side',
+      agentCount: 2,
+      links: [
+        { key: 'x', source: 0, target: 1 },
+        { key: 'y', source: 0, target: 0 },
+      ],
+      last: 1,
+    }
     expect(steps(side, 2)).toEqual(['0.0 reads ', '1.0 reads y', '1.1 reads x, answers'])
     expect(steps(side, 2, { answersEveryRound: true })).toEqual([
       '0.0 reads ',

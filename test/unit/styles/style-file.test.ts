@@ -75,22 +75,42 @@ describe('a style file is refused', () => {
     ['an unknown field of an agent', (s) => (s.agents[1].model = 'm'), /agents\.1: Unrecognized key: "model"/],
     ['an unknown field of a link', (s) => (s.links[0].type = 'x'), /links\.0: Unrecognized key: "type"/],
     ['the name of a built-in style', (s) => (s.name = 'mixture'), /name: "mixture" is a style of its own already/],
-    ['two agents with one name', (s) => (s.agents[1].role = 'asker'), /agents\.1\.role: two agents have the name "asker"/],
+    [
+      'two agents with one name',
+      (s) => (s.agents[1].role = 'asker'),
+      /agents\.1\.role: two agents have the name "asker"/,
+    ],
     ['an agent without a column', (s) => (s.agents[0].target = []), /agents\.0\.target/],
-    ['a role with a name that no file can have', (s) => (s.agents[0].role = '../a'), /agents\.0\.role: a name starts with/],
-    ['an unknown role that answers', (s) => (s.answers = 'judge'), /answers: there is no role "judge" \(the agents are asker, answerer\)/],
+    [
+      'a role with a name that no file can have',
+      (s) => (s.agents[0].role = '../a'),
+      /agents\.0\.role: a name starts with/,
+    ],
+    [
+      'an unknown role that answers',
+      (s) => (s.answers = 'judge'),
+      /answers: there is no role "judge" \(the agents are asker, answerer\)/,
+    ],
     ['nobody who answers', (s) => delete s.answers, /answers: /],
     ['a link from an unknown role', (s) => (s.links[0].from = 'judge'), /links\.0\.from: there is no role "judge"/],
     ['a link to an unknown role', (s) => (s.links[1].to = 'judge'), /links\.1\.to: there is no role "judge"/],
     ['prompts of an unknown role', (s) => (s.prompts.judge = {}), /prompts\.judge: there is no role "judge"/],
     ['two links with one name', (s) => (s.links[1].key = 'ask'), /links\.1\.key: two links have the name "ask"/],
-    ['a link that is there already', (s) => s.links.push({ key: 'x', from: 'asker', to: 'answerer' }), /links\.2: there is a link from asker to answerer already/],
+    [
+      'a link that is there already',
+      (s) => s.links.push({ key: 'x', from: 'asker', to: 'answerer' }),
+      /links\.2: there is a link from asker to answerer already/,
+    ],
     ['no links', (s) => (s.links = []), /links/],
     [
       'a cycle that never yields text',
       (s) => {
         s.agents.push({ role: 'a', target: 'a' }, { role: 'b', target: 'b' })
-        s.links.push({ key: 'ra', from: 'answerer', to: 'a' }, { key: 'ab', from: 'a', to: 'b' }, { key: 'ba', from: 'b', to: 'a' })
+        s.links.push(
+          { key: 'ra', from: 'answerer', to: 'a' },
+          { key: 'ab', from: 'a', to: 'b' },
+          { key: 'ba', from: 'b', to: 'a' },
+        )
       },
       /links: what a and b think never reaches answerer, who writes the text: a cycle that never yields any/,
     ],
@@ -103,7 +123,11 @@ describe('a style file is refused', () => {
       /links: what a thinks never reaches answerer, who writes the text\./,
     ],
     ['a prompt that is none', (s) => (s.prompts.asker = { first: 'x' }), /prompts\.asker\.first/],
-    ['a prompt with a placeholder that means nothing', (s) => (s.prompts.asker = { first: ['{{qestion}}'] }), /prompts\.asker\.first\.0: \{\{qestion\}\}/],
+    [
+      'a prompt with a placeholder that means nothing',
+      (s) => (s.prompts.asker = { first: ['{{qestion}}'] }),
+      /prompts\.asker\.first\.0: \{\{qestion\}\}/,
+    ],
   ]
   it.each(cases)('%s', async (_, change, why) => {
     const path = written(change)
@@ -154,10 +178,16 @@ describe('a job of a custom style is refused before any model is loaded', () => 
   it('agents that the style does not have, has twice or misses', async () => {
     const agents = (...roles: string[]) => roles.map((role) => ({ role, model: place.path('a') }))
     const spec = ringJob()
-    expect(await refused({ ...spec, agents: agents('asker', 'solver') } as JobSpecInput)).toMatch(/no role "solver".*ring has asker, answerer/)
-    expect(await refused({ ...spec, agents: agents('asker', 'asker', 'answerer') } as JobSpecInput)).toMatch(/"asker" has 2 agents/)
+    expect(await refused({ ...spec, agents: agents('asker', 'solver') } as JobSpecInput)).toMatch(
+      /no role "solver".*ring has asker, answerer/,
+    )
+    expect(await refused({ ...spec, agents: agents('asker', 'asker', 'answerer') } as JobSpecInput)).toMatch(
+      /"asker" has 2 agents/,
+    )
     expect(await refused({ ...spec, agents: agents('asker') } as JobSpecInput)).toMatch(/"answerer" has no agent/)
-    expect(await refused({ ...spec, linkTypes: { outer_12: 'outer_adapter' } } as JobSpecInput)).toMatch(/ring has ask, reply, but no outer_12/)
+    expect(await refused({ ...spec, linkTypes: { outer_12: 'outer_adapter' } } as JobSpecInput)).toMatch(
+      /ring has ask, reply, but no outer_12/,
+    )
   })
 
   it('links whose widths do not meet those of the models', async () => {
@@ -175,12 +205,24 @@ describe('a job of a custom style is refused before any model is loaded', () => 
     const checkpoint = place.path('links/checkpoints/step-1')
     rmSync(place.path('style.json'))
     const spec = ringJob()
-    for (const agents of [[hollow('c', 64), hollow('d', 128)], [hollow('e', 32), hollow('f', 96)]].map((m) => [
+    for (const agents of [
+      [hollow('c', 64), hollow('d', 128)],
+      [hollow('e', 32), hollow('f', 96)],
+    ].map((m) => [
       { role: 'asker', model: m[0] },
       { role: 'answerer', model: m[1] },
     ])) {
-      expect(await refused({ ...spec, agents, startFrom: checkpoint } as JobSpecInput)).toMatch(/outer link ask.*(128|32)/)
-      const evaluation = { kind: 'evaluate', style: ring, agents, data: rows(), outerLinks: checkpoint, output: place.path('out') }
+      expect(await refused({ ...spec, agents, startFrom: checkpoint } as JobSpecInput)).toMatch(
+        /outer link ask.*(128|32)/,
+      )
+      const evaluation = {
+        kind: 'evaluate',
+        style: ring,
+        agents,
+        data: rows(),
+        outerLinks: checkpoint,
+        output: place.path('out'),
+      }
       expect(await refused(evaluation as JobSpecInput)).toMatch(/outer link ask.*(128|32)/)
     }
   })

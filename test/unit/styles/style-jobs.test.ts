@@ -108,7 +108,9 @@ describe.each([...styles.map((s) => [s.name, 3] as const), ...custom.map((f) => 
     it('trains in reference mode with every round’s answer supervised, and in one round what one round has', async () => {
       const more: Partial<Outer> = { mode: 'reference', warmupSteps: 1, steps: 2, superviseFinalOnly: false }
       for (const r of [rounds, 1]) {
-        const heard = await run(training(style, name, { ...more, rounds: r, output: place.path(`reference-${style.name}-${r}`) }))
+        const heard = await run(
+          training(style, name, { ...more, rounds: r, output: place.path(`reference-${style.name}-${r}`) }),
+        )
         expect(heard.failure).toBe('')
         const used = linksUsed(style, r, { answersEveryRound: true })
         for (const { gradNorms, roundLosses } of heard.of('metrics')) {
@@ -120,7 +122,8 @@ describe.each([...styles.map((s) => [s.name, 3] as const), ...custom.map((f) => 
         }
         const idle = style.links.filter(isFeedback).map((l) => l.key)
         const said = heard.of('log').map((l) => l.message)
-        if (r === 1) expect(said).toContain(`Links that carry nothing in one round stay as they start: ${idle.join(', ')}.`)
+        if (r === 1)
+          expect(said).toContain(`Links that carry nothing in one round stay as they start: ${idle.join(', ')}.`)
         else expect(said.join()).not.toContain('carry nothing')
       }
     })
@@ -129,7 +132,9 @@ describe.each([...styles.map((s) => [s.name, 3] as const), ...custom.map((f) => 
       const outerLinks = place.path(`outer-${style.name}/checkpoints/step-14`)
       for (const r of [rounds, 8]) {
         const output = `answers-${style.name}-${r}`
-        const heard = await run(evaluation(style, name, output, { outerLinks, rounds: r, latentSteps: r === 8 ? 1 : 3 }))
+        const heard = await run(
+          evaluation(style, name, output, { outerLinks, rounds: r, latentSteps: r === 8 ? 1 : 3 }),
+        )
         expect(heard.failure).toBe('')
         for (const sample of samples(output)) {
           const expected = walk(style, r).map((s) => `${s.round + 1} ${style.roles[s.agent].role}`)
@@ -171,7 +176,8 @@ describe.each([...styles.map((s) => [s.name, 3] as const), ...custom.map((f) => 
       )
       // which links are alike is a matter of the widths here: in teams of more than three some are
       const alike = style.agentCount > 3
-      if (!alike) expect(shuffled.failure).toMatch(/No two of them are of one type and of the same widths \(\w+: \d+ to \d+, /)
+      if (!alike)
+        expect(shuffled.failure).toMatch(/No two of them are of one type and of the same widths \(\w+: \d+ to \d+, /)
       else {
         expect(shuffled.failure).toBe('')
         const [mixed] = samples(`shuffled-${style.name}`)
@@ -208,6 +214,13 @@ it('inner links of a custom style’s roles are trained on its own prompts', asy
   expect(mean(losses.slice(-3))).toBeLessThan(0.9 * mean(losses.slice(0, 3)))
   const manifest = JSON.parse(readFileSync(place.path('inner/checkpoints/step-20/manifest.json'), 'utf8')) as object
   expect(manifest).toMatchObject({ style: 'ring', role: 'answerer' })
-  const other = await run({ kind: 'inner', style: custom[0], role: 'solver', model: models[1], data: data(), output: place.path('x') })
+  const other = await run({
+    kind: 'inner',
+    style: custom[0],
+    role: 'solver',
+    model: models[1],
+    data: data(),
+    output: place.path('x'),
+  })
   expect(other.failure).toMatch(/"solver" is not known.*asker, answerer/)
 })
