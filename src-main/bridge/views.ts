@@ -216,6 +216,8 @@ export const resultSummary = z.strictObject({
   seconds: z.number(),
   style: z.string(),
   passing: z.enum(['latents', 'text', 'single']),
+  /** What was taken from the latents (job-spec.ts). */
+  control: z.enum(['none', 'untrained-links', 'shuffled-links', 'other-questions']),
   mode: z.enum(['reference', 'corrected']),
   rounds: z.number(),
   latentSteps: z.number(),

@@ -232,6 +232,7 @@ export function results(state: FixtureState): ResultSummary[] {
       seconds: run.seconds,
       style: 'sequential',
       passing: run.step?.startsWith('text') ? 'text' : run.step === 'single' ? 'single' : 'latents',
+      control: 'none',
       mode: 'corrected',
       rounds: Number(/\d$/.exec(run.step ?? '')?.[0] ?? 1),
       latentSteps: 11,
