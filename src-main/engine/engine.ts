@@ -26,6 +26,7 @@ import { RunFolder } from './run-folder'
 import { loadTrainingState } from './training/checkpoints'
 import { trainInner } from './training/inner'
 import { checkpointToResume } from './training/loop'
+import { readsTwice } from './training/outer-choices'
 import { trainOuter } from './training/outer'
 
 export interface RunOptions {
@@ -150,7 +151,7 @@ function checked(spec: JobSpec): JobSpec {
 
 async function work(ctx: JobContext, job: JobSpec, started: number): Promise<Ending> {
   const readers = job.kind === 'inner' ? [job] : job.agents
-  const resources = new Resources(job, (message) => ctx.warn(message), readers)
+  const resources = new Resources({ ...job, keepsPasses: readsTwice(job) }, (message) => ctx.warn(message), readers)
   const seconds = () => (performance.now() - started) / 1000
   try {
     switch (job.kind) {

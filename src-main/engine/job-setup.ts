@@ -40,7 +40,10 @@ export class Resources {
   private readonly watched: WatchedAgent[] = []
 
   constructor(
-    private readonly options: Pick<JobSpec, 'device' | 'threads' | 'promptPack'> & { readonly style?: string },
+    private readonly options: Pick<JobSpec, 'device' | 'threads' | 'promptPack'> & {
+      readonly style?: string
+      readonly keepsPasses?: boolean
+    },
     private readonly warn: (message: string) => void,
     /** Which role reads with which model folder, for messages. */
     private readonly readers: readonly { readonly role: string; readonly model: string }[] = [],
@@ -92,8 +95,8 @@ export class Resources {
   }
 
   private async open(folder: string): Promise<Model> {
-    const { device, threads } = this.options
-    const opened = await openAgent(folder, { device, threads })
+    const { device, threads, keepsPasses } = this.options
+    const opened = await openAgent(folder, { device, threads, keepsPasses })
     const agent = new WatchedAgent(opened, opened.config.maxPositions, await this.nameOf(folder), this.warn)
     this.watched.push(agent)
     return { folder, agent, text: await loadModelText(folder), fingerprint: await modelFingerprint(folder, device) }

@@ -24,7 +24,7 @@ import {
 
 export async function outerTraining(context: WorkContext): Promise<ReadyWork> {
   const spec = context.inputs.outer
-  const { agent, session } = await readyAgent(context)
+  const { agent, session } = await readyAgent(context, { keepsPasses: true })
   const h = agent.hiddenSize
   const links = new LinkSessions({ threads: context.threads })
   const innerGraph = links.link({ kind: 'inner', type: 'ln_res_adapter', width: h })

@@ -1,7 +1,7 @@
 /** What a piece of work is: made ready outside the measured time, then run as often as asked, each time from the same start. */
 import { join } from 'node:path'
 import type { InnerLinkState } from '../../src-main/engine/agents/agent'
-import { type OnnxAgent, openAgent } from '../../src-main/engine/agents/onnx-agent'
+import { type AgentOptions, type OnnxAgent, openAgent } from '../../src-main/engine/agents/onnx-agent'
 import type { TensorValue } from '../../src-main/engine/formats/dtypes'
 import { readSafetensors } from '../../src-main/engine/formats/safetensors'
 import type { LinkParameters } from '../../src-main/engine/nn/link-types'
@@ -33,11 +33,11 @@ export interface WorkContext {
 }
 
 /** Opens the model and makes its session, which otherwise the first run would. */
-export async function readyAgent({
-  folder,
-  threads,
-}: WorkContext): Promise<{ agent: OnnxAgent; session: SessionTime }> {
-  const agent = await openAgent(folder, { threads })
+export async function readyAgent(
+  { folder, threads }: WorkContext,
+  options: AgentOptions = {},
+): Promise<{ agent: OnnxAgent; session: SessionTime }> {
+  const agent = await openAgent(folder, { threads, ...options })
   await agent.states([{ segments: [{ kind: 'tokens', ids: [0] }] }], [[0]])
   return { agent, session: { name: 'model', seconds: agent.sessionSeconds } }
 }

@@ -1,6 +1,6 @@
 /** Teams of golden models with golden links. */
 import { readdirSync } from 'node:fs'
-import { openAgent } from '../../src-main/engine/agents/onnx-agent'
+import { type AgentOptions, openAgent } from '../../src-main/engine/agents/onnx-agent'
 import type { LinkSessions } from '../../src-main/engine/nn/link-graphs'
 import type { OuterLinkType } from '../../src-main/engine/nn/link-types'
 import { families } from '../../src-main/engine/models/families'
@@ -32,13 +32,14 @@ export async function openGoldenTeam(
   tensors: GoldenTensors,
   prefix: string,
   sessions: LinkSessions,
+  options: AgentOptions = {},
 ): Promise<Team> {
   const style = styleByName(record.style)
   if (JSON.stringify(record.links) !== JSON.stringify(style.links.map((l) => [l.key, l.source, l.target])))
     throw new Error(`the links of ${record.style} are other ones`)
   const members: Team['members'][number][] = []
   for (const [i, name] of record.agents.entries()) {
-    const agent = await openAgent(goldenPath(`models/${name}`), { threads: 1 })
+    const agent = await openAgent(goldenPath(`models/${name}`), { threads: 1, ...options })
     const inner = { type: 'ln_res_adapter' as const, parameters: tensors.under(`inner/${i}/`) }
     members.push({
       agent,

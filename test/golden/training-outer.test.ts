@@ -72,7 +72,9 @@ describe('outer training as torch does it (reference mode)', () => {
       // precision, ours 4e-6.
       const grows = record.states === 'self-fed' && record.agents.some((name) => name.startsWith('qwen3_5'))
       const [lossTolerance, normTolerance] = grows ? [4e-5, 1.5e-4] : [1e-5, 1e-4]
-      const team = await openGoldenTeam(record, tensors, 'start/', sessions)
+      // as jobs do: read once for the states and from there for the gradient, except rollouts
+      const keepsPasses = record.states !== 'self-fed'
+      const team = await openGoldenTeam(record, tensors, 'start/', sessions, { keepsPasses })
       try {
         const start = tensors.under('start/')
         const optimiser = new AdamW(outerParameters(team.links, 'reference'), { weightDecay: record.weight_decay })

@@ -3,7 +3,8 @@
  * task; `If` runs only what the task needs:
  *
  *   rows (ids with latents laid over them, cached past)
- *   ├─ task VJP: forward and reverse with kept activations -> states, losses, gradient
+ *   ├─ tasks VJP, RECORD: forward and reverse with kept activations -> states, losses, gradient; where passes are kept,
+ *   │  in two parts, the results of the linear layers (which RECORD gives out and a later VJP takes in) and the rest
  *   └─ else: forward (fused kernel without a past, masked attention with one)
  *        ├─ STATES / LOGITS / LOSS at chosen places
  *        ├─ PREFIX: the caches and memories
@@ -35,20 +36,24 @@ import { lastInputs } from '../nn/causal-conv'
 import { deltaNet, emptyMemory, type DeltaMemory, type DeltaPlaces } from '../nn/delta-net'
 import { anyInnerLink, type InnerLinkParts } from '../nn/link-layers'
 import { innerParameterShapes } from '../nn/link-types'
+import { knownLinear } from '../nn/linear'
 import { headCrossEntropy } from '../nn/losses'
 import { gradients } from '../nn/rules'
 import { Graph, type Dim, type Shape, type Value } from '../onnx/graph'
 import * as op from '../onnx/ops'
 import { joinMemory, memoryByLayer, memoryShapes, memorySize, recurrentLayers, splitMemory } from './delta-memory'
+import { joinProducts, splitProducts } from './kept-products'
 import { chooseToken, type SamplerInputs } from './sampler'
 
-export const task = { states: 0, logits: 1, loss: 2, vjp: 3, prefix: 4, rollout: 5, generate: 6 } as const
+export const task = { states: 0, logits: 1, loss: 2, vjp: 3, prefix: 4, rollout: 5, generate: 6, record: 7 } as const
 export type Task = (typeof task)[keyof typeof task]
 
 export interface AgentGraphOptions {
   readonly compute: ComputeType
   /** Recompute blocks in the backward pass. */
   readonly checkpointBlocks?: boolean
+  /** Let a pass keep the results of its linear layers for a later gradient. */
+  readonly keepsPasses?: boolean
   /** The weights as the steps of rollouts and generation read them, for the graph around their loop; default: as everything else does. */
   readonly stepWeights?: (around: Graph) => WeightSource
 }
@@ -57,7 +62,7 @@ export interface AgentGraphOptions {
 export const linkInputs = (width: number) => innerParameterShapes('ln_res_adapter', width)
 
 /** What one pass makes; a task makes some of it. */
-const passOutputs = ['states', 'losses', 'gradient', 'logits', 'cache', 'memory', 'ends'] as const
+const passOutputs = ['states', 'losses', 'gradient', 'logits', 'cache', 'memory', 'ends', 'kept'] as const
 type PassOutput = (typeof passOutputs)[number]
 
 export const outputNames = [
@@ -81,6 +86,8 @@ interface Inputs {
   readonly memory: Value
   readonly places: Value
   readonly cotangents: Value
+  /** Flat results of the linear layers; absent where passes are not kept. */
+  readonly kept: Value | null
   readonly targetPlaces: Value
   readonly targetIds: Value
   readonly targetWeights: Value
@@ -112,15 +119,19 @@ interface Shared {
   readonly isTask: (which: Task) => Value
 }
 
-/** Weight gathers have to come from `root`: the weights are its initializers. */
-export function buildAgentGraph(root: Graph, config: DecoderConfig, weights: WeightSource, options: AgentGraphOptions): void {
-  const inputs = declareInputs(root, config)
+/**
+ * Weight gathers have to come from `root`: the weights are its initializers. Gives the shapes of the linear layers' results, as
+ * RECORD keeps them (B*T rows, in the last block K+C).
+ */
+export function buildAgentGraph(root: Graph, config: DecoderConfig, weights: WeightSource, options: AgentGraphOptions): readonly Shape[] {
+  const inputs = declareInputs(root, config, options)
   const shared = prepare(root, config, weights, options, inputs)
   const carried = carriedShapes(config, 'b', 's')
+  const products: Shape[] = []
   const results = op.ifElse(
     root,
-    shared.isTask(task.vjp),
-    (g) => [...differentiate(g, shared), ...carriedShapes(config, 0, 0).map((shape) => op.zeros(g, 'float32', shape))],
+    options.keepsPasses ? op.or(root, shared.isTask(task.vjp), shared.isTask(task.record)) : shared.isTask(task.vjp),
+    (g) => [...(options.keepsPasses ? recordOrDifferentiate(g, shared, products) : differentiate(g, shared)), ...carriedShapes(config, 0, 0).map((shape) => op.zeros(g, 'float32', shape))],
     (g) => forward(g, shared),
     [...passShapes(config), ...carried],
   )
@@ -129,6 +140,7 @@ export function buildAgentGraph(root: Graph, config: DecoderConfig, weights: Wei
   const kept = results.slice(passOutputs.length).map((v, i) => ({ ...v, shape: carriedShapes(config, 'B', 'P+T')[i] }))
   const outputs = [...made, ...autoregress(root, shared, ends, kept.slice(0, cacheSlabs(config)), kept.slice(cacheSlabs(config)))]
   outputs.forEach((v, i) => root.output(v, outputNames[i]))
+  return products
 }
 
 /** Keys and values of the layers that attend. */
@@ -149,6 +161,7 @@ function passShapes(c: DecoderConfig): Shape[] {
     [cacheSlabs(c), 'b', c.kvHeads, 's', c.headDim],
     ['b', memorySize(c)],
     ['b', c.hiddenSize],
+    ['y'],
   ]
 }
 
@@ -165,12 +178,13 @@ function outputsWith(g: Graph, c: DecoderConfig, made: Made): Value[] {
     cache: none([cacheSlabs(c), 0, c.kvHeads, 0, c.headDim]),
     memory: none([0, memorySize(c)]),
     ends: none([0, c.hiddenSize]),
+    kept: none([0]),
     ...made,
   }
   return passOutputs.map((n) => all[n])
 }
 
-function declareInputs(root: Graph, c: DecoderConfig): Inputs {
+function declareInputs(root: Graph, c: DecoderConfig, options: AgentGraphOptions): Inputs {
   const h = c.hiddenSize
   const ids = root.input('ids', 'int64', ['B', 'T'])
   return {
@@ -184,6 +198,7 @@ function declareInputs(root: Graph, c: DecoderConfig): Inputs {
     task: root.input('task', 'int64', []),
     places: root.input('places', 'int64', ['K']),
     cotangents: root.input('cotangents', 'float32', ['K', h]),
+    kept: options.keepsPasses ? root.input('kept_products', 'float32', ['Y']) : null,
     targetPlaces: root.input('target_places', 'int64', ['C']),
     targetIds: root.input('target_ids', 'int64', ['C']),
     targetWeights: root.input('target_weights', 'float32', ['C']),
@@ -263,13 +278,19 @@ function additiveMask(g: Graph, queries: Value, keys: Value, window: number): Va
 // ---------------------------------------------------------------- forward and reverse
 
 function differentiate(g: Graph, s: Shared): Value[] {
+  return reverse(g, s, gradientBlocks(g, s))
+}
+
+/** The blocks in a form that can be differentiated, at the places asked for and the targets': [K+C, H]. */
+function gradientBlocks(g: Graph, s: Shared, product?: Pass['product']): Value {
   const { config: c, inputs } = s
   const pasts = splitPast(g, s)
   const memories = memoryByLayer(c, splitMemory(g, c, inputs.memory))
-  const x = decoderBlocks(
+  return decoderBlocks(
     {
       ...passOver(g, s),
-      checkpointBlocks: s.options.checkpointBlocks,
+      product,
+      checkpointBlocks: s.options.checkpointBlocks && !product,
       attend: (i, q, k, v) => maskedAttention(g, q, k, v, pasts.get(i)!, s.masks.get(c.windows[i])!, s.layout).output,
       recur: (i, x) => deltaNet(g, x, memories.get(i)!, s.deltaPlaces, deltaLayout(c, s.options.compute)).output,
     },
@@ -278,6 +299,11 @@ function differentiate(g: Graph, s: Shared): Value[] {
     s.x,
     op.concat(g, [inputs.places, inputs.targetPlaces], 0),
   )
+}
+
+/** States, losses and the gradient to the latents from what the blocks, built in this graph, gave. */
+function reverse(g: Graph, s: Shared, x: Value): Value[] {
+  const { config: c, inputs } = s
   const [states, hidden] = op.split(g, finalNorm(g, c, s.weights, x), ['K', 'C'], 0)
   const losses = headCrossEntropy(g, hidden, headMatrix(c, s.weights), inputs.targetIds)
   const [dx] = gradients(
@@ -290,6 +316,40 @@ function differentiate(g: Graph, s: Shared): Value[] {
   )
   const gradient = op.gather(g, dx!, inputs.latentPlaces)
   return outputsWith(g, c, { states, losses, gradient })
+}
+
+/**
+ * As `differentiate`, but the linear layers' results are computed apart from the rest, or taken from an earlier run. Their
+ * shapes are added to `shapes`.
+ */
+function recordOrDifferentiate(g: Graph, s: Shared, shapes: Shape[]): Value[] {
+  const { config: c, inputs } = s
+  const isNew = op.equal(g, g.dim('Y'), g.ints([0]))
+  const [x, ...products] = op.ifElse(
+    g,
+    op.squeeze(g, isNew, [0]),
+    (b) => {
+      const made: Value[] = []
+      const x = gradientBlocks(b, s, (_x, _weight, multiply) => {
+        const y = multiply()
+        made.push(y)
+        shapes.push(y.shape)
+        return y
+      })
+      return [x, ...made]
+    },
+    (b) => [op.zeros(b, 'float32', [0, c.hiddenSize]), ...splitProducts(b, inputs.kept!, shapes)],
+  )
+  return op.ifElse(
+    g,
+    s.isTask(task.record),
+    (b) => outputsWith(b, c, { states: finalNorm(b, c, s.weights, x), kept: joinProducts(b, products) }),
+    (b) => {
+      let next = 0
+      return reverse(b, s, gradientBlocks(b, s, (x, weight) => knownLinear(b, x, weight, products[next++])))
+    },
+    passShapes(c),
+  )
 }
 
 function passOver(g: Graph, s: Shared): Omit<Pass, 'attend' | 'recur'> {

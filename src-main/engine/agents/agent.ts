@@ -21,6 +21,13 @@ export interface Prefix {
   dispose(): void
 }
 
+/** What a pass over rows keeps for one gradient over the same rows. Owned by whoever asked for it. */
+export interface KeptPass {
+  /** Bytes held. */
+  readonly bytes: number
+  dispose(): void
+}
+
 export interface Row {
   /** Encoded text before the first segment; positions and everything else continue from it. */
   readonly prefix?: Prefix
@@ -63,6 +70,8 @@ export interface VjpRequest {
   readonly targets?: readonly { readonly positions: readonly number[]; readonly ids: readonly number[] }[]
   /** Per row: factor of its cross-entropy in the scalar that is differentiated. Default 1. */
   readonly lossWeights?: readonly number[]
+  /** From `record` over exactly these rows and positions, without targets: most of the forward pass is then not done again. */
+  readonly kept?: KeptPass
 }
 
 export interface VjpResult {
@@ -86,6 +95,8 @@ export interface Agent {
   encodePrefixes(texts: readonly (readonly number[])[], control?: RunControl): Promise<Prefix[]>
   /** States after the final norm at the given positions of each row: [n_b, H] per row. */
   states(rows: readonly Row[], positions: readonly (readonly number[])[], control?: RunControl): Promise<Float32Array[]>
+  /** As `states`, keeping what a `vjp` over the same rows and positions can start from, where the agent and its memory allow it. */
+  record(rows: readonly Row[], positions: readonly (readonly number[])[]): Promise<{ states: Float32Array[]; kept: KeptPass | null }>
   /** Logits at the given positions of each row: [n_b, V] per row. */
   logits(rows: readonly Row[], positions: readonly (readonly number[])[]): Promise<Float32Array[]>
   /** Mean cross-entropy of the targets, per row, without any gradient. */

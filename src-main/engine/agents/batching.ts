@@ -47,6 +47,9 @@ export function placesPerRun(c: DecoderConfig, keepsBlocks: boolean, longest: nu
   return Math.max(longest, Math.floor((totalmem() * (keepsBlocks ? 0.3 : 0.15)) / (4 * floats)))
 }
 
+/** Bytes that passes may keep for later gradients, all of an agent's together. */
+export const keptBytes = (): number => totalmem() * 0.2
+
 /**
  * Are weights of so many bytes kept a second time for the steps of rollouts and generation? Asked of the machine, not of
  * what happens to be free, so that a resumed run computes the same.

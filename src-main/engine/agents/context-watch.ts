@@ -5,6 +5,7 @@
 import {
   type Agent,
   type InnerLinkState,
+  type KeptPass,
   type Prefix,
   type RolloutResult,
   type Row,
@@ -52,6 +53,14 @@ export class WatchedAgent implements Agent {
   ): Promise<Float32Array[]> {
     this.measure(rows, 0)
     return this.agent.states(rows, positions, control)
+  }
+
+  record(
+    rows: readonly Row[],
+    positions: readonly (readonly number[])[],
+  ): Promise<{ states: Float32Array[]; kept: KeptPass | null }> {
+    this.measure(rows, 0)
+    return this.agent.record(rows, positions)
   }
 
   logits(rows: readonly Row[], positions: readonly (readonly number[])[]): Promise<Float32Array[]> {

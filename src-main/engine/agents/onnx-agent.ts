@@ -5,15 +5,16 @@ import { readConfig } from '../models/families'
 import { FileWeights, openTextWeights, type ComputeType } from '../models/weights'
 import { innerLinkTypes } from '../nn/link-types'
 import { concatRows } from '../nn/rows'
-import { Graph } from '../onnx/graph'
+import { Graph, type Shape } from '../onnx/graph'
 import { EngineSession, type ArrayInput, type ArrayOutput, type Device } from '../onnx/session'
-import type { Agent, InnerLinkState, Prefix, RolloutResult, Row, RunControl, SamplingOptions, VjpRequest, VjpResult } from './agent'
+import type { Agent, InnerLinkState, KeptPass, Prefix, RolloutResult, Row, RunControl, SamplingOptions, VjpRequest, VjpResult } from './agent'
 import { rowLength } from './agent'
 import { buildAgentGraph, cacheSlabs, linkInputs, task, type Task } from './agent-graph'
-import { packsSteps, placesPerRun, planBatches } from './batching'
+import { keptBytes, packsSteps, placesPerRun, planBatches } from './batching'
 import { CachedText, joinPasts } from './cached-text'
 import { memorySize } from './delta-memory'
 import { EmbeddingRows } from './embedding-rows'
+import { KeptMemory, KeptRuns } from './kept-runs'
 import { rowStream } from '../nn/row-stream'
 
 export interface AgentOptions {
@@ -21,6 +22,8 @@ export interface AgentOptions {
   readonly threads?: number
   /** Recompute blocks in the backward pass: less memory, more time. */
   readonly checkpointBlocks?: boolean
+  /** Let `record` keep what a later gradient over the same rows needs: for training through rows whose states are read first. */
+  readonly keepsPasses?: boolean
   /** Keep the weights a second time, as steps of a few rows read them fastest; default: where they are small for this machine's memory. */
   readonly packSteps?: boolean
   /** Places per run at most (rows x longest row); bounds activation memory. */
@@ -51,6 +54,9 @@ export class OnnxAgent implements Agent {
   /** Parameters that a link of a smaller type does not have. */
   private readonly absent: ReadonlyMap<string, Float32Array>
   private readonly embeddings: EmbeddingRows
+  private readonly keptMemory = new KeptMemory()
+  /** Shapes of the linear layers' results. */
+  private products: readonly Shape[] = []
   /** Seconds that making the session took; 0 before the first use. */
   sessionSeconds = 0
 
@@ -72,9 +78,10 @@ export class OnnxAgent implements Agent {
     const root = new Graph('agent')
     const compute = computeType(this.options.device)
     const weights = new FileWeights(root, this.weights, compute)
-    buildAgentGraph(root, this.config, weights, {
+    this.products = buildAgentGraph(root, this.config, weights, {
       compute,
       checkpointBlocks: this.options.checkpointBlocks,
+      keepsPasses: this.options.keepsPasses,
       stepWeights: this.packsSteps ? (around) => weights.packedIn(around) : undefined,
     })
     return root
@@ -106,17 +113,18 @@ export class OnnxAgent implements Agent {
     outputs: readonly string[],
     extra: (batch: readonly number[], layout: BatchLayout) => Partial<Feeds>,
     take: (batch: readonly number[], results: Record<string, ArrayOutput>, layout: BatchLayout) => void,
-    more: { readonly link?: InnerLinkState; readonly control?: RunControl } = {},
+    more: { readonly link?: InnerLinkState; readonly control?: RunControl; readonly batches?: readonly (readonly number[])[]; readonly into?: (batch: readonly number[], layout: BatchLayout) => Feeds } = {},
   ): Promise<void> {
     const session = await this.ready()
     // what is cached counts too: the cache of a batch is joined into one array
     const lengths = rows.map((r) => (r.prefix?.length ?? 0) + rowLength(r))
-    const maxPlaces = this.options.maxPlaces ?? placesPerRun(this.config, which === task.vjp, Math.max(...lengths))
-    for (const batch of planBatches(lengths, { maxPlaces, maxPadding: 0.25 })) {
+    const keepsBlocks = which === task.vjp || which === task.record
+    const maxPlaces = this.options.maxPlaces ?? placesPerRun(this.config, keepsBlocks, Math.max(...lengths))
+    for (const batch of more.batches ?? planBatches(lengths, { maxPlaces, maxPadding: 0.25 })) {
       await more.control?.between?.()
       const layout = layOut(batch.map((i) => rows[i]), this.config)
       const feeds = { ...this.defaults(batch.length, more.link), ...layout.feeds, ...extra(batch, layout), task: scalar(which) } as Feeds
-      take(batch, await session.run(feeds, outputs), layout)
+      take(batch, await session.run(feeds, outputs, more.into?.(batch, layout)), layout)
     }
   }
 
@@ -126,6 +134,7 @@ export class OnnxAgent implements Agent {
     return {
       places: { data: new BigInt64Array(0), shape: [0] },
       cotangents: { data: new Float32Array(0), shape: [0, h] },
+      ...(this.options.keepsPasses ? { kept_products: { data: new Float32Array(0), shape: [0] } } : {}),
       target_places: { data: new BigInt64Array(0), shape: [0] },
       target_ids: { data: new BigInt64Array(0), shape: [0] },
       target_weights: { data: new Float32Array(0), shape: [0] },
@@ -179,6 +188,30 @@ export class OnnxAgent implements Agent {
     return this.atPlaces(task.states, 'states', rows, positions, this.hiddenSize, control)
   }
 
+  /** Numbers that a recorded pass gives out whose last block is read at `places`. */
+  private keptSize(layout: BatchLayout, places: number): number {
+    const all = Math.max(...layout.lengths) * layout.lengths.length
+    return this.products.reduce((n, [rows, width]) => n + (rows === 'B*T' ? all : places) * (width as number), 0)
+  }
+
+  async record(rows: readonly Row[], positions: readonly (readonly number[])[]): Promise<{ states: Float32Array[]; kept: KeptPass | null }> {
+    if (!this.options.keepsPasses || this.keptMemory.held > keptBytes()) return { states: await this.states(rows, positions), kept: null }
+    const states: Float32Array[] = new Array(rows.length)
+    const kept = new KeptRuns(this.keptMemory)
+    await this.run(
+      task.record,
+      rows,
+      ['states', 'kept'],
+      (batch, layout) => ({ places: layout.places(batch.map((i) => positions[i])) }),
+      (batch, results) => {
+        cut(results.states.data as Float32Array, batch, (i) => positions[i].length * this.hiddenSize, states)
+        kept.add(batch, results.kept.data as Float32Array)
+      },
+      { into: (batch, layout) => ({ kept: this.keptMemory.take(this.keptSize(layout, batch.reduce((n, i) => n + positions[i].length, 0))) }) },
+    )
+    return { states, kept }
+  }
+
   async logits(rows: readonly Row[], positions: readonly (readonly number[])[]): Promise<Float32Array[]> {
     return this.atPlaces(task.logits, 'logits', rows, positions, this.vocabSize)
   }
@@ -221,6 +254,7 @@ export class OnnxAgent implements Agent {
   async vjp(rows: readonly Row[], request: VjpRequest): Promise<VjpResult> {
     const h = this.hiddenSize
     const { positions, cotangents, targets, lossWeights } = request
+    const kept = request.kept as KeptRuns | undefined
     const states: Float32Array[] = new Array(rows.length)
     const losses = new Float32Array(rows.length)
     const gradients: Float32Array[][] = new Array(rows.length)
@@ -235,6 +269,7 @@ export class OnnxAgent implements Agent {
           shape: [batch.reduce((n, i) => n + positions[i].length, 0), h],
         },
         ...(targets ? layout.targets(batch.map((i) => targets[i]), batch.map((i) => lossWeights?.[i] ?? 1)) : {}),
+        ...(kept ? { kept_products: kept.of(batch) } : {}),
       }),
       (batch, results) => {
         cut(results.states.data as Float32Array, batch, (i) => positions[i].length * h, states)
@@ -249,6 +284,7 @@ export class OnnxAgent implements Agent {
           })
         }
       },
+      { batches: kept?.batches },
     )
     return { states, losses, gradients }
   }

@@ -25,6 +25,8 @@ export interface Pass {
   readonly attend: (layer: number, q: Value, k: Value, v: Value) => Value
   /** What a gated delta-net layer mixes -> [B, T, valueHeads*dv]. */
   readonly recur: (layer: number, x: DeltaInputs) => Value
+  /** Sees each linear layer's result, in order, or gives it in its place; `multiply` computes it. */
+  readonly product?: (x: Value, weight: Value, multiply: () => Value) => Value
   /** Recompute each block in the backward pass instead of keeping its activations. */
   readonly checkpointBlocks?: boolean
 }
@@ -124,7 +126,8 @@ function decoderBlock(pass: Pass, c: DecoderConfig, w: WeightSource, i: number, 
 /** x [N, in] -> [N, out] by the weights of that name. */
 function project(pass: Pass, w: WeightSource, name: string, out: number, bias: boolean, x: Value): Value {
   const weight = w.matrix(`${name}.weight`, out, x.shape[1] as number)
-  return linear(pass.g, x, weight, bias ? w.vector(`${name}.bias`, out) : null)
+  const multiply = () => linear(pass.g, x, weight, bias ? w.vector(`${name}.bias`, out) : null)
+  return pass.product ? pass.product(x, weight, multiply) : multiply()
 }
 
 /** Heads' mixtures before the output projection, [N, heads*d]. */

@@ -7,6 +7,7 @@ import { gatedGeluRule, gatedSiluRule, geluRule } from './activations'
 import { attentionRule } from './attention'
 import { causalConvRule } from './causal-conv'
 import { deltaRuleRule } from './delta-rule'
+import { knownLinearRule } from './linear'
 import { cosineDistanceRule, crossEntropyRule, headCrossEntropyRule } from './losses'
 import { layerNormRule, rmsNormRule } from './norms'
 import { rotaryRule } from './rotary'
@@ -19,6 +20,7 @@ export const rules: RuleTable = {
   Gelu: geluRule,
   GatedSilu: gatedSiluRule,
   GatedGelu: gatedGeluRule,
+  KnownLinear: knownLinearRule,
   Rotary: rotaryRule,
   Attention: attentionRule,
   CausalConv: causalConvRule,

@@ -1,7 +1,7 @@
 /** What an outer job leaves open, settled: defaults that depend on other settings, and settings that do not go together. */
 import { repeats } from '../defects'
 import { UserError } from '../errors'
-import { type AlignSpec, alignSpec, type OuterJob } from '../job-spec'
+import { type AlignSpec, alignSpec, type JobSpec, type OuterJob } from '../job-spec'
 import type { OuterLinkType } from '../nn/link-types'
 import type { StyleGraph } from '../styles/style'
 import { checkLeastSquares } from './least-squares'
@@ -51,7 +51,7 @@ export function settleOuter(
     warn(`A learning rate of ${learningRate} may undo the ${job.start} start: above ${calmRate} it was seen to.`)
   return {
     rounds,
-    states: job.states ?? (repeats('late-states', job.mode) ? 'reference' : 'shifted'),
+    states: passedStates(job),
     feedback: job.feedback ?? (repeats('answer-leak', job.mode) ? 'same' : 'self-fed'),
     learningRate,
     lastNorm: job.lastNorm ?? defaultLastNorm(job.mode),
@@ -73,4 +73,14 @@ export function describeChoices(
   const open = Object.entries(choices).filter(([setting]) => job[setting] === undefined)
   if (open.length === 0) return null
   return `Left open and decided: ${open.map(([setting, value]) => `${setting} ${value}`).join(', ')}.`
+}
+
+/** The states that cross the links where the job does not say. */
+function passedStates(job: OuterJob): NonNullable<OuterJob['states']> {
+  return job.states ?? (repeats('late-states', job.mode) ? 'reference' : 'shifted')
+}
+
+/** Are the stages' texts read once for their states and again for the gradient? (Self-fed ones are rolled out first.) */
+export function readsTwice(job: JobSpec): boolean {
+  return job.kind === 'outer' && passedStates(job) !== 'self-fed'
 }

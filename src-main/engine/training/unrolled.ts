@@ -7,7 +7,7 @@
  * the last position that is used, logits are computed at target positions only, and text before a slot is encoded once
  * per sample for all rounds.
  */
-import { type Agent, type Row, type Segment, type VjpRequest, rowLength } from '../agents/agent'
+import { type Agent, type KeptPass, type Row, type Segment, type VjpRequest, rowLength } from '../agents/agent'
 import { addInPlace, concatRows, scaleInPlace, splitRows, sumOfSquares } from '../nn/rows'
 import { type BuiltRow, type Pieces, PrefixPool, type SlotFill, buildRow, promptPositions } from '../styles/stage-text'
 import { isFeedback } from '../styles/style'
@@ -164,6 +164,8 @@ interface Pass {
   /** Weight of each row's cross-entropy in the differentiated sum. */
   readonly weight: number
   readonly slots: readonly Crossing[]
+  /** From the forward sweep; taken by the vjp. */
+  kept: KeptPass | null
 }
 
 interface Stage {
@@ -208,6 +210,8 @@ class Sweep {
     } catch (error) {
       if (error instanceof Unusable) return error.found
       throw error
+    } finally {
+      for (const { held, supervised } of this.stages) for (const pass of [held?.pass, supervised]) pass?.kept?.dispose()
     }
   }
 
@@ -310,7 +314,7 @@ class Sweep {
         throw new Unusable([{ sample: this.active[k], cause: 'empty text' }])
       return built
     })
-    return { agent, round, rows, positions, targets: want.supervised ? targets : undefined, weight: want.weight, slots }
+    return { agent, round, rows, positions, targets: want.supervised ? targets : undefined, weight: want.weight, slots, kept: null }
   }
 
   /** Positions to cut from the left of a row that would be so long. */
@@ -328,8 +332,16 @@ class Sweep {
     want: { passed: PassedStates; supervised: boolean; weight: number },
   ): Promise<Held> {
     const pass = await this.pass(agent, round, slots, want)
-    const cutTo = want.supervised ? this.withoutUnpassed(pass) : pass.rows
-    return this.hold(agent, await this.readStates(agent, cutTo, pass.positions), pass)
+    if (want.supervised) return this.hold(agent, await this.readStates(agent, this.withoutUnpassed(pass), pass.positions), pass)
+    if (slots.length === 0) return this.hold(agent, await this.readStates(agent, pass.rows, pass.positions), pass)
+    // the vjp will read the same rows again
+    this.count(pass.rows)
+    const { states, kept } = await this.agentOf(agent).record(
+      pass.rows.map((r) => r.row),
+      pass.positions,
+    )
+    pass.kept = kept
+    return this.hold(agent, states, pass)
   }
 
   /** In the forward sweep nothing after the last passed-on position is read, even where the vjp will need the whole target. */
@@ -363,7 +375,7 @@ class Sweep {
       return { ...p, row: { ...p.row, segments: [...p.row.segments, ...tail] }, length: p.length + steps - 1 }
     })
     const positions = prompts.map((p) => range(steps).map((t) => p.promptLength - 1 + t))
-    const pass: Pass = { agent, round, rows, positions, targets: undefined, weight: 0, slots }
+    const pass: Pass = { agent, round, rows, positions, targets: undefined, weight: 0, slots, kept: null }
     return {
       agent,
       counts: rows.map(() => steps),
@@ -510,16 +522,20 @@ class Sweep {
       if (pass.targets) this.noteLosses(pass, await this.crossEntropies(agent, pass.rows, pass.targets))
       return
     }
-    this.count(pass.rows, 2)
+    // forward and in reverse, forward only once where it was kept
+    this.count(pass.rows, pass.kept ? 1 : 2)
     const request: VjpRequest = {
       positions: cotangents ? pass.positions : pass.rows.map(() => []),
       ...(cotangents ? { cotangents } : {}),
       ...(pass.targets ? { targets: pass.targets, lossWeights: pass.rows.map(() => pass.weight) } : {}),
+      ...(pass.kept ? { kept: pass.kept } : {}),
     }
     const back = await agent.vjp(
       pass.rows.map((b) => b.row),
       request,
     )
+    pass.kept?.dispose()
+    pass.kept = null
     if (pass.targets) this.noteLosses(pass, back.losses)
     pass.slots.forEach((crossing, s) => {
       const parts = back.gradients.map((g, k) => slotGradient(g, pass.rows[k].row, s, crossing.from.counts[k], width))

@@ -14,11 +14,11 @@ import { missingKernels } from './kernels'
 
 const models = join(import.meta.dirname, '../../golden/models')
 
-async function agentGraph(name: string, compute: ComputeType, checkpointBlocks: boolean): Promise<Graph> {
+async function agentGraph(name: string, compute: ComputeType, checkpointBlocks: boolean, keepsPasses = false): Promise<Graph> {
   const folder = join(models, name)
   const root = new Graph(name)
   const weights = new FileWeights(root, await openTextWeights(folder), compute)
-  buildAgentGraph(root, await readConfig(folder), weights, { compute, checkpointBlocks })
+  buildAgentGraph(root, await readConfig(folder), weights, { compute, checkpointBlocks, keepsPasses })
   return root
 }
 
@@ -39,6 +39,11 @@ describe.each([
 
   it.each(['float16', 'bfloat16'] as const)('on CUDA in %s', async (compute) => {
     expect(missingKernels(await agentGraph(name, compute, true), 'cuda')).toEqual(onCpu)
+  })
+
+  it('where passes are kept', async () => {
+    expect(missingKernels(await agentGraph(name, 'float32', false, true), 'cpu')).toEqual([])
+    expect(missingKernels(await agentGraph(name, 'bfloat16', false, true), 'cuda')).toEqual(onCpu)
   })
 })
 

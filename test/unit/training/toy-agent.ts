@@ -72,6 +72,10 @@ export class ToyAgent implements Agent {
     })
   }
 
+  async record(rows: readonly Row[], positions: readonly (readonly number[])[]): Promise<{ states: Float32Array[]; kept: null }> {
+    return { states: await this.states(rows, positions), kept: null }
+  }
+
   async logits(rows: readonly Row[], positions: readonly (readonly number[])[]): Promise<Float32Array[]> {
     this.note('logits')
     return rows.map((row, b) => {
