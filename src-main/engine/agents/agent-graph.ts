@@ -62,7 +62,7 @@ export interface AgentGraphOptions {
 export const linkInputs = (width: number) => innerParameterShapes('ln_res_adapter', width)
 
 /** What one pass makes; a task makes some of it. */
-const passOutputs = ['states', 'losses', 'gradient', 'logits', 'cache', 'memory', 'ends', 'kept'] as const
+const passOutputs = ['states', 'losses', 'gradient', 'logits', 'cache', 'memory', 'ends'] as const
 type PassOutput = (typeof passOutputs)[number]
 
 export const outputNames = [
@@ -86,8 +86,8 @@ interface Inputs {
   readonly memory: Value
   readonly places: Value
   readonly cotangents: Value
-  /** Flat results of the linear layers; absent where passes are not kept. */
-  readonly kept: Value | null
+  /** Flat results of the linear layers, in parts; none where passes are not kept. */
+  readonly kept: readonly Value[]
   readonly targetPlaces: Value
   readonly targetIds: Value
   readonly targetWeights: Value
@@ -119,29 +119,38 @@ interface Shared {
   readonly isTask: (which: Task) => Value
 }
 
-/**
- * Weight gathers have to come from `root`: the weights are its initializers. Gives the shapes of the linear layers' results, as
- * RECORD keeps them (B*T rows, in the last block K+C).
- */
-export function buildAgentGraph(root: Graph, config: DecoderConfig, weights: WeightSource, options: AgentGraphOptions): readonly Shape[] {
+/** Weight gathers have to come from `root`: the weights are its initializers. */
+export function buildAgentGraph(root: Graph, config: DecoderConfig, weights: WeightSource, options: AgentGraphOptions): void {
   const inputs = declareInputs(root, config, options)
   const shared = prepare(root, config, weights, options, inputs)
-  const carried = carriedShapes(config, 'b', 's')
-  const products: Shape[] = []
+  const empty = (g: Graph, shapes: readonly Shape[]) => shapes.map((shape) => op.zeros(g, 'float32', shape))
+  const parts: Shape[] = inputs.kept.map(() => [0])
   const results = op.ifElse(
     root,
     options.keepsPasses ? op.or(root, shared.isTask(task.vjp), shared.isTask(task.record)) : shared.isTask(task.vjp),
-    (g) => [...(options.keepsPasses ? recordOrDifferentiate(g, shared, products) : differentiate(g, shared)), ...carriedShapes(config, 0, 0).map((shape) => op.zeros(g, 'float32', shape))],
-    (g) => forward(g, shared),
-    [...passShapes(config), ...carried],
+    (g) => [
+      ...(options.keepsPasses ? recordOrDifferentiate(g, shared) : differentiate(g, shared)),
+      ...empty(g, carriedShapes(config, 0, 0)),
+    ],
+    (g) => {
+      const [made, carried] = forward(g, shared)
+      return [...made, ...empty(g, parts), ...carried]
+    },
+    [...passShapes(config), ...parts.map(() => ['y']), ...carriedShapes(config, 'b', 's')],
   )
   const made = results.slice(0, passOutputs.length)
+  const kept = results.slice(made.length, made.length + parts.length)
+  const rest = results.slice(made.length + parts.length)
   const ends = { ...made[passOutputs.indexOf('ends')], shape: ['B', config.hiddenSize] }
-  const kept = results.slice(passOutputs.length).map((v, i) => ({ ...v, shape: carriedShapes(config, 'B', 'P+T')[i] }))
-  const outputs = [...made, ...autoregress(root, shared, ends, kept.slice(0, cacheSlabs(config)), kept.slice(cacheSlabs(config)))]
-  outputs.forEach((v, i) => root.output(v, outputNames[i]))
-  return products
+  const carried = carriedShapes(config, 'B', 'P+T').map((shape, i) => ({ ...rest[i], shape }))
+  const stepped = autoregress(root, shared, ends, carried.slice(0, cacheSlabs(config)), carried.slice(cacheSlabs(config)))
+  for (const [i, v] of [...made, ...stepped].entries()) root.output(v, outputNames[i])
+  for (const [i, v] of kept.entries()) root.output(v, keptOutput(i))
 }
+
+/** Names of the parts of a kept pass. */
+export const keptOutput = (part: number): string => `kept_${part}`
+export const keptInput = (part: number): string => `given_${part}`
 
 /** Keys and values of the layers that attend. */
 export const cacheSlabs = (c: DecoderConfig): number => 2 * attentionLayers(c).length
@@ -161,7 +170,6 @@ function passShapes(c: DecoderConfig): Shape[] {
     [cacheSlabs(c), 'b', c.kvHeads, 's', c.headDim],
     ['b', memorySize(c)],
     ['b', c.hiddenSize],
-    ['y'],
   ]
 }
 
@@ -178,7 +186,6 @@ function outputsWith(g: Graph, c: DecoderConfig, made: Made): Value[] {
     cache: none([cacheSlabs(c), 0, c.kvHeads, 0, c.headDim]),
     memory: none([0, memorySize(c)]),
     ends: none([0, c.hiddenSize]),
-    kept: none([0]),
     ...made,
   }
   return passOutputs.map((n) => all[n])
@@ -198,7 +205,7 @@ function declareInputs(root: Graph, c: DecoderConfig, options: AgentGraphOptions
     task: root.input('task', 'int64', []),
     places: root.input('places', 'int64', ['K']),
     cotangents: root.input('cotangents', 'float32', ['K', h]),
-    kept: options.keepsPasses ? root.input('kept_products', 'float32', ['Y']) : null,
+    kept: options.keepsPasses ? Array.from({ length: c.layers }, (_, i) => root.input(keptInput(i), 'float32', [`Y${i}`])) : [],
     targetPlaces: root.input('target_places', 'int64', ['C']),
     targetIds: root.input('target_ids', 'int64', ['C']),
     targetWeights: root.input('target_weights', 'float32', ['C']),
@@ -318,13 +325,11 @@ function reverse(g: Graph, s: Shared, x: Value): Value[] {
   return outputsWith(g, c, { states, losses, gradient })
 }
 
-/**
- * As `differentiate`, but the linear layers' results are computed apart from the rest, or taken from an earlier run. Their
- * shapes are added to `shapes`.
- */
-function recordOrDifferentiate(g: Graph, s: Shared, shapes: Shape[]): Value[] {
+/** As `differentiate`, but the linear layers' results are computed apart from the rest, or taken from an earlier run. */
+function recordOrDifferentiate(g: Graph, s: Shared): Value[] {
   const { config: c, inputs } = s
-  const isNew = op.equal(g, g.dim('Y'), g.ints([0]))
+  const isNew = op.equal(g, g.dim('Y0'), g.ints([0]))
+  const shapes: Shape[] = []
   const [x, ...products] = op.ifElse(
     g,
     op.squeeze(g, isNew, [0]),
@@ -338,17 +343,18 @@ function recordOrDifferentiate(g: Graph, s: Shared, shapes: Shape[]): Value[] {
       })
       return [x, ...made]
     },
-    (b) => [op.zeros(b, 'float32', [0, c.hiddenSize]), ...splitProducts(b, inputs.kept!, shapes)],
+    (b) => [op.zeros(b, 'float32', [0, c.hiddenSize]), ...splitProducts(b, inputs.kept, shapes)],
   )
   return op.ifElse(
     g,
     s.isTask(task.record),
-    (b) => outputsWith(b, c, { states: finalNorm(b, c, s.weights, x), kept: joinProducts(b, products) }),
+    (b) => [...outputsWith(b, c, { states: finalNorm(b, c, s.weights, x) }), ...joinProducts(b, products, inputs.kept.length)],
     (b) => {
       let next = 0
-      return reverse(b, s, gradientBlocks(b, s, (x, weight) => knownLinear(b, x, weight, products[next++])))
+      const x = gradientBlocks(b, s, (x, weight) => knownLinear(b, x, weight, products[next++]))
+      return [...reverse(b, s, x), ...inputs.kept.map(() => op.zeros(b, 'float32', [0]))]
     },
-    passShapes(c),
+    [...passShapes(c), ...inputs.kept.map(() => ['y'])],
   )
 }
 
@@ -376,7 +382,8 @@ function byLayer(layers: readonly number[], values: readonly Value[]): ReadonlyM
 
 // ---------------------------------------------------------------- forward
 
-function forward(g: Graph, s: Shared): Value[] {
+/** The outputs of the pass, and what rows carry on from it. */
+function forward(g: Graph, s: Shared): [Value[], Value[]] {
   const { config: c, inputs } = s
   const hasPast = op.greater(g, g.dim('P'), g.ints([0]))
   // the fused kernel takes head widths that are multiples of 8
@@ -402,7 +409,7 @@ function forward(g: Graph, s: Shared): Value[] {
     [task.prefix, (b) => ({ cache: joinCaches(b, c, caches), memory: joinMemory(b, memories) })],
     [task.rollout, (b) => ({ ends: normed(b) })],
   ])
-  return [...made, ...flat]
+  return [made, flat]
 }
 
 /** A chain of `If`s; the last entry also takes what is left (generation goes on from there as rollouts do). */

@@ -5,16 +5,16 @@ import { readConfig } from '../models/families'
 import { FileWeights, openTextWeights, type ComputeType } from '../models/weights'
 import { innerLinkTypes } from '../nn/link-types'
 import { concatRows } from '../nn/rows'
-import { Graph, type Shape } from '../onnx/graph'
+import { Graph } from '../onnx/graph'
 import { EngineSession, type ArrayInput, type ArrayOutput, type Device } from '../onnx/session'
 import type { Agent, InnerLinkState, KeptPass, Prefix, RolloutResult, Row, RunControl, SamplingOptions, VjpRequest, VjpResult } from './agent'
 import { rowLength } from './agent'
-import { buildAgentGraph, cacheSlabs, linkInputs, task, type Task } from './agent-graph'
+import { buildAgentGraph, cacheSlabs, keptInput, keptOutput, linkInputs, task, type Task } from './agent-graph'
 import { keptBytes, packsSteps, placesPerRun, planBatches } from './batching'
 import { CachedText, joinPasts } from './cached-text'
 import { memorySize } from './delta-memory'
 import { EmbeddingRows } from './embedding-rows'
-import { KeptMemory, KeptRuns } from './kept-runs'
+import { KeptRuns } from './kept-runs'
 import { rowStream } from '../nn/row-stream'
 
 export interface AgentOptions {
@@ -30,8 +30,11 @@ export interface AgentOptions {
   readonly maxPlaces?: number
 }
 
-/** Tokens made per run of a generation: between runs rows that have ended leave the batch and a cancel is seen. */
-const GENERATION_CHUNK = 32
+/**
+ * Tokens made per run of a generation: between runs rows that have ended leave the batch and a cancel is seen, but their
+ * caches are copied. More of them where a token is a matter of milliseconds (weights of less than a gigabyte).
+ */
+const tokensPerRun = (parameters: number): number => (4 * parameters < 1e9 ? 64 : 32)
 
 /** Opens a model folder in Hugging Face layout. UserErrors name what is missing or contradictory. */
 export async function openAgent(folder: string, options: AgentOptions = {}): Promise<OnnxAgent> {
@@ -54,9 +57,10 @@ export class OnnxAgent implements Agent {
   /** Parameters that a link of a smaller type does not have. */
   private readonly absent: ReadonlyMap<string, Float32Array>
   private readonly embeddings: EmbeddingRows
-  private readonly keptMemory = new KeptMemory()
-  /** Shapes of the linear layers' results. */
-  private products: readonly Shape[] = []
+  /** Bytes of kept passes. */
+  private held = 0
+  /** Numbers of their parts, one for each layer. */
+  private readonly keptParts: readonly number[]
   /** Seconds that making the session took; 0 before the first use. */
   sessionSeconds = 0
 
@@ -69,6 +73,7 @@ export class OnnxAgent implements Agent {
     this.vocabSize = config.vocabSize
     this.parameterCount = [...weights.tensors.values()].reduce((n, t) => n + t.shape.reduce((a, b) => a * b, 1), 0)
     this.absent = new Map(linkInputs(this.hiddenSize).map((p) => [p.name, new Float32Array(p.shape.reduce((a, b) => a * b, 1))]))
+    this.keptParts = options.keepsPasses ? config.windows.map((_, i) => i) : []
     this.embeddings = new EmbeddingRows(weights, config)
     // checks names, shapes and dtypes of all weights now rather than at the first run
     this.buildGraph()
@@ -78,7 +83,7 @@ export class OnnxAgent implements Agent {
     const root = new Graph('agent')
     const compute = computeType(this.options.device)
     const weights = new FileWeights(root, this.weights, compute)
-    this.products = buildAgentGraph(root, this.config, weights, {
+    buildAgentGraph(root, this.config, weights, {
       compute,
       checkpointBlocks: this.options.checkpointBlocks,
       keepsPasses: this.options.keepsPasses,
@@ -113,7 +118,7 @@ export class OnnxAgent implements Agent {
     outputs: readonly string[],
     extra: (batch: readonly number[], layout: BatchLayout) => Partial<Feeds>,
     take: (batch: readonly number[], results: Record<string, ArrayOutput>, layout: BatchLayout) => void,
-    more: { readonly link?: InnerLinkState; readonly control?: RunControl; readonly batches?: readonly (readonly number[])[]; readonly into?: (batch: readonly number[], layout: BatchLayout) => Feeds } = {},
+    more: { readonly link?: InnerLinkState; readonly control?: RunControl; readonly batches?: readonly (readonly number[])[] } = {},
   ): Promise<void> {
     const session = await this.ready()
     // what is cached counts too: the cache of a batch is joined into one array
@@ -124,7 +129,7 @@ export class OnnxAgent implements Agent {
       await more.control?.between?.()
       const layout = layOut(batch.map((i) => rows[i]), this.config)
       const feeds = { ...this.defaults(batch.length, more.link), ...layout.feeds, ...extra(batch, layout), task: scalar(which) } as Feeds
-      take(batch, await session.run(feeds, outputs, more.into?.(batch, layout)), layout)
+      take(batch, await session.run(feeds, outputs), layout)
     }
   }
 
@@ -134,7 +139,7 @@ export class OnnxAgent implements Agent {
     return {
       places: { data: new BigInt64Array(0), shape: [0] },
       cotangents: { data: new Float32Array(0), shape: [0, h] },
-      ...(this.options.keepsPasses ? { kept_products: { data: new Float32Array(0), shape: [0] } } : {}),
+      ...this.keptFeeds(this.keptParts.map(() => new Float32Array(0))),
       target_places: { data: new BigInt64Array(0), shape: [0] },
       target_ids: { data: new BigInt64Array(0), shape: [0] },
       target_weights: { data: new Float32Array(0), shape: [0] },
@@ -148,6 +153,10 @@ export class OnnxAgent implements Agent {
       top_k: { data: BigInt64Array.of(BigInt(this.vocabSize)), shape: [1] },
       ...this.linkFeeds(link),
     }
+  }
+
+  private keptFeeds(parts: readonly Float32Array[]): Feeds {
+    return Object.fromEntries(parts.map((data, i) => [keptInput(i), { data, shape: [data.length] }]))
   }
 
   private linkFeeds(link?: InnerLinkState): Feeds {
@@ -188,26 +197,19 @@ export class OnnxAgent implements Agent {
     return this.atPlaces(task.states, 'states', rows, positions, this.hiddenSize, control)
   }
 
-  /** Numbers that a recorded pass gives out whose last block is read at `places`. */
-  private keptSize(layout: BatchLayout, places: number): number {
-    const all = Math.max(...layout.lengths) * layout.lengths.length
-    return this.products.reduce((n, [rows, width]) => n + (rows === 'B*T' ? all : places) * (width as number), 0)
-  }
-
   async record(rows: readonly Row[], positions: readonly (readonly number[])[]): Promise<{ states: Float32Array[]; kept: KeptPass | null }> {
-    if (!this.options.keepsPasses || this.keptMemory.held > keptBytes()) return { states: await this.states(rows, positions), kept: null }
+    if (!this.options.keepsPasses || this.held > keptBytes()) return { states: await this.states(rows, positions), kept: null }
     const states: Float32Array[] = new Array(rows.length)
-    const kept = new KeptRuns(this.keptMemory)
+    const kept = new KeptRuns((bytes) => (this.held += bytes))
     await this.run(
       task.record,
       rows,
-      ['states', 'kept'],
+      ['states', ...this.keptParts.map(keptOutput)],
       (batch, layout) => ({ places: layout.places(batch.map((i) => positions[i])) }),
       (batch, results) => {
         cut(results.states.data as Float32Array, batch, (i) => positions[i].length * this.hiddenSize, states)
-        kept.add(batch, results.kept.data as Float32Array)
+        kept.add(batch, this.keptParts.map((part) => results[keptOutput(part)].data as Float32Array))
       },
-      { into: (batch, layout) => ({ kept: this.keptMemory.take(this.keptSize(layout, batch.reduce((n, i) => n + positions[i].length, 0))) }) },
     )
     return { states, kept }
   }
@@ -269,7 +271,7 @@ export class OnnxAgent implements Agent {
           shape: [batch.reduce((n, i) => n + positions[i].length, 0), h],
         },
         ...(targets ? layout.targets(batch.map((i) => targets[i]), batch.map((i) => lossWeights?.[i] ?? 1)) : {}),
-        ...(kept ? { kept_products: kept.of(batch) } : {}),
+        ...(kept ? this.keptFeeds(kept.of(batch)) : {}),
       }),
       (batch, results) => {
         cut(results.states.data as Float32Array, batch, (i) => positions[i].length * h, states)
@@ -323,7 +325,7 @@ export class OnnxAgent implements Agent {
     let active = rows.map((row, i) => ({ i, row }))
     while (active.length && options.maxNewTokens > 0) {
       const made = done[active[0].i].length
-      const steps = Math.min(GENERATION_CHUNK, options.maxNewTokens - made)
+      const steps = Math.min(tokensPerRun(this.parameterCount), options.maxNewTokens - made)
       const draws = active.map(({ i }) => (options.sample ? Float32Array.from({ length: steps }, () => streams[i].next()) : new Float32Array(steps)))
       const next: typeof active = []
       const fresh: number[][] = rows.map(() => [])

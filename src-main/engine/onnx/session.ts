@@ -44,20 +44,12 @@ export class EngineSession {
     return new EngineSession(session, graph.label, (performance.now() - started) / 1000)
   }
 
-  /**
-   * Runs once. Outputs are in host memory and belong to the caller; those of `into` are written where it says, in exactly
-   * its shape (large ones: new memory costs more than what is computed into it).
-   */
-  async run(
-    inputs: Readonly<Record<string, ArrayInput>>,
-    outputs?: readonly string[],
-    into: Readonly<Record<string, ArrayInput>> = {},
-  ): Promise<Record<string, ArrayOutput>> {
+  /** Runs once. Outputs are in host memory and belong to the caller. */
+  async run(inputs: Readonly<Record<string, ArrayInput>>, outputs?: readonly string[]): Promise<Record<string, ArrayOutput>> {
     if (!this.session) throw new Error(`session "${this.label}" was used after it was disposed`)
     const feeds: Record<string, Tensor> = {}
     for (const [name, { data, shape }] of Object.entries(inputs)) feeds[name] = toTensor(data, shape)
-    const fetches = outputs && Object.fromEntries(outputs.map((n) => [n, n in into ? toTensor(into[n].data, into[n].shape) : null]))
-    const results = fetches ? await this.session.run(feeds, fetches) : await this.session.run(feeds)
+    const results = outputs ? await this.session.run(feeds, outputs) : await this.session.run(feeds)
     const out: Record<string, ArrayOutput> = {}
     for (const [name, t] of Object.entries(results)) out[name] = { data: t.data as ArrayOutput['data'], shape: t.dims }
     return out
