@@ -70,7 +70,7 @@ export async function launchStudio(options: LaunchOptions = {}): Promise<StudioU
   const close = async () => {
     running.kill('SIGKILL')
     await exited
-    for (const folder of made) rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
+    for (const folder of made) rmSync(folder, { recursive: true, force: true, maxRetries: 15, retryDelay: 200 })
   }
   try {
     const page = await app.firstWindow({ timeout: 60_000 })

@@ -32,7 +32,7 @@ async function launch(): Promise<void> {
 beforeAll(launch)
 afterAll(async () => {
   await studio?.close()
-  rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
+  rmSync(folder, { recursive: true, force: true, maxRetries: 15, retryDelay: 200 })
 })
 
 async function ask<N extends RequestName>(name: N, params: RequestParams<N>): Promise<RequestResult<N>> {

@@ -71,7 +71,7 @@ describe.runIf(process.platform === 'linux')('the packed app', () => {
       app.kill('SIGKILL')
       await once(app, 'exit')
     }
-    rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 })
+    rmSync(folder, { recursive: true, force: true, maxRetries: 15, retryDelay: 200 })
   })
 
   it('starts without a problem, as a packaged app of the runtime at hand', async () => {

@@ -7,6 +7,7 @@ import { maskedAttention, MASKED, type HeadLayout } from '../../../src-main/engi
 import { causalConv } from '../../../src-main/engine/nn/causal-conv'
 import { deltaRule, type DeltaLayout } from '../../../src-main/engine/nn/delta-rule'
 import { cosineDistance, crossEntropy, headCrossEntropy } from '../../../src-main/engine/nn/losses'
+import { knownLinear, linear } from '../../../src-main/engine/nn/linear'
 import { layerNorm, rmsNorm } from '../../../src-main/engine/nn/norms'
 import { rotary, rotaryTable } from '../../../src-main/engine/nn/rotary'
 import { gradients, rules } from '../../../src-main/engine/nn/rules'
@@ -123,6 +124,15 @@ const cases: RuleCase[] = [
   unary('Gelu', gelu),
   binary('GatedSilu', gatedSilu, [3, 4]),
   binary('GatedGelu', gatedGelu, [3, 4]),
+  {
+    name: 'KnownLinear',
+    operands: [grid, { shape: [5, 4], fixed: Array.from({ length: 20 }, (_, i) => Math.sin(i)) }],
+    build: (g, [x, w]) => {
+      // computed where differentiation does not look
+      const [y] = g.composite('Earlier', [], () => ({ outputs: [linear(g, x, w)] }))
+      return op.exp(g, op.scale(g, knownLinear(g, x, w, y), 0.3))
+    },
+  },
   {
     name: 'Rotary',
     operands: [{ shape: [2, 3, 8] }],
