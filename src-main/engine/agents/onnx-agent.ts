@@ -7,9 +7,21 @@ import { innerLinkTypes } from '../nn/link-types'
 import { concatRows } from '../nn/rows'
 import { Graph } from '../onnx/graph'
 import { EngineSession, type ArrayInput, type ArrayOutput, type Device } from '../onnx/session'
-import type { Agent, InnerLinkState, KeptPass, Prefix, RolloutResult, Row, RunControl, SamplingOptions, VjpRequest, VjpResult } from './agent'
+import type {
+  Agent,
+  InnerLinkState,
+  KeptPass,
+  Prefix,
+  RolloutResult,
+  Row,
+  RunControl,
+  SamplingOptions,
+  VjpRequest,
+  VjpResult,
+} from './agent'
 import { rowLength } from './agent'
-import { buildAgentGraph, cacheSlabs, keptInput, keptOutput, linkInputs, task, type Task } from './agent-graph'
+import { buildAgentGraph } from './agent-graph'
+import { cacheSlabs, keptInput, keptOutput, linkInputs, task, type Task } from './graph-io'
 import { keptBytes, packsSteps, placesPerRun, planBatches } from './batching'
 import { CachedText, joinPasts } from './cached-text'
 import { memorySize } from './delta-memory'
@@ -72,7 +84,9 @@ export class OnnxAgent implements Agent {
     this.hiddenSize = config.hiddenSize
     this.vocabSize = config.vocabSize
     this.parameterCount = [...weights.tensors.values()].reduce((n, t) => n + t.shape.reduce((a, b) => a * b, 1), 0)
-    this.absent = new Map(linkInputs(this.hiddenSize).map((p) => [p.name, new Float32Array(p.shape.reduce((a, b) => a * b, 1))]))
+    this.absent = new Map(
+      linkInputs(this.hiddenSize).map((p) => [p.name, new Float32Array(p.shape.reduce((a, b) => a * b, 1))]),
+    )
     this.keptParts = options.keepsPasses ? config.windows.map((_, i) => i) : []
     this.embeddings = new EmbeddingRows(weights, config)
     // checks names, shapes and dtypes of all weights now rather than at the first run
@@ -118,7 +132,11 @@ export class OnnxAgent implements Agent {
     outputs: readonly string[],
     extra: (batch: readonly number[], layout: BatchLayout) => Partial<Feeds>,
     take: (batch: readonly number[], results: Record<string, ArrayOutput>, layout: BatchLayout) => void,
-    more: { readonly link?: InnerLinkState; readonly control?: RunControl; readonly batches?: readonly (readonly number[])[] } = {},
+    more: {
+      readonly link?: InnerLinkState
+      readonly control?: RunControl
+      readonly batches?: readonly (readonly number[])[]
+    } = {},
   ): Promise<void> {
     const session = await this.ready()
     // what is cached counts too: the cache of a batch is joined into one array
@@ -127,8 +145,16 @@ export class OnnxAgent implements Agent {
     const maxPlaces = this.options.maxPlaces ?? placesPerRun(this.config, keepsBlocks, Math.max(...lengths))
     for (const batch of more.batches ?? planBatches(lengths, { maxPlaces, maxPadding: 0.25 })) {
       await more.control?.between?.()
-      const layout = layOut(batch.map((i) => rows[i]), this.config)
-      const feeds = { ...this.defaults(batch.length, more.link), ...layout.feeds, ...extra(batch, layout), task: scalar(which) } as Feeds
+      const layout = layOut(
+        batch.map((i) => rows[i]),
+        this.config,
+      )
+      const feeds = {
+        ...this.defaults(batch.length, more.link),
+        ...layout.feeds,
+        ...extra(batch, layout),
+        task: scalar(which),
+      } as Feeds
       take(batch, await session.run(feeds, outputs), layout)
     }
   }
@@ -161,7 +187,8 @@ export class OnnxAgent implements Agent {
 
   private linkFeeds(link?: InnerLinkState): Feeds {
     const parts = link ? innerLinkTypes[link.type] : { layers: 1, residual: false, norms: false }
-    const has = (name: string) => (name.includes('_ln.') ? parts.norms : name.startsWith('proj2') ? parts.layers === 2 : true)
+    const has = (name: string) =>
+      name.includes('_ln.') ? parts.norms : name.startsWith('proj2') ? parts.layers === 2 : true
     const flag = (on: boolean): ArrayInput => ({ data: Uint8Array.of(on ? 1 : 0), shape: [] })
     return {
       ...Object.fromEntries(
@@ -188,17 +215,28 @@ export class OnnxAgent implements Agent {
   private async cacheRows(rows: readonly Row[], control?: RunControl): Promise<CachedText[]> {
     const out: CachedText[] = new Array(rows.length)
     const take = (batch: readonly number[], results: Record<string, ArrayOutput>, layout: BatchLayout) =>
-      batch.forEach((i, b) => (out[i] = CachedText.fromBatch(results, b, layout.past.lengths[b], layout.past.places, layout.lengths[b], 0)))
+      batch.forEach(
+        (i, b) =>
+          (out[i] = CachedText.fromBatch(results, b, layout.past.lengths[b], layout.past.places, layout.lengths[b], 0)),
+      )
     await this.run(task.prefix, rows, ['cache', 'memory'], () => ({}), take, { control })
     return out
   }
 
-  async states(rows: readonly Row[], positions: readonly (readonly number[])[], control?: RunControl): Promise<Float32Array[]> {
+  async states(
+    rows: readonly Row[],
+    positions: readonly (readonly number[])[],
+    control?: RunControl,
+  ): Promise<Float32Array[]> {
     return this.atPlaces(task.states, 'states', rows, positions, this.hiddenSize, control)
   }
 
-  async record(rows: readonly Row[], positions: readonly (readonly number[])[]): Promise<{ states: Float32Array[]; kept: KeptPass | null }> {
-    if (!this.options.keepsPasses || this.held > keptBytes()) return { states: await this.states(rows, positions), kept: null }
+  async record(
+    rows: readonly Row[],
+    positions: readonly (readonly number[])[],
+  ): Promise<{ states: Float32Array[]; kept: KeptPass | null }> {
+    if (!this.options.keepsPasses || this.held > keptBytes())
+      return { states: await this.states(rows, positions), kept: null }
     const states: Float32Array[] = new Array(rows.length)
     const kept = new KeptRuns((bytes) => (this.held += bytes))
     await this.run(
@@ -208,7 +246,10 @@ export class OnnxAgent implements Agent {
       (batch, layout) => ({ places: layout.places(batch.map((i) => positions[i])) }),
       (batch, results) => {
         cut(results.states.data as Float32Array, batch, (i) => positions[i].length * this.hiddenSize, states)
-        kept.add(batch, this.keptParts.map((part) => results[keptOutput(part)].data as Float32Array))
+        kept.add(
+          batch,
+          this.keptParts.map((part) => results[keptOutput(part)].data as Float32Array),
+        )
       },
     )
     return { states, kept }
@@ -270,7 +311,12 @@ export class OnnxAgent implements Agent {
           data: concatRows(batch.map((i) => cotangents?.[i] ?? new Float32Array(positions[i].length * h))),
           shape: [batch.reduce((n, i) => n + positions[i].length, 0), h],
         },
-        ...(targets ? layout.targets(batch.map((i) => targets[i]), batch.map((i) => lossWeights?.[i] ?? 1)) : {}),
+        ...(targets
+          ? layout.targets(
+              batch.map((i) => targets[i]),
+              batch.map((i) => lossWeights?.[i] ?? 1),
+            )
+          : {}),
         ...(kept ? this.keptFeeds(kept.of(batch)) : {}),
       }),
       (batch, results) => {
@@ -291,7 +337,12 @@ export class OnnxAgent implements Agent {
     return { states, losses, gradients }
   }
 
-  async rollout(rows: readonly Row[], link: InnerLinkState, steps: number, control?: RunControl): Promise<RolloutResult> {
+  async rollout(
+    rows: readonly Row[],
+    link: InnerLinkState,
+    steps: number,
+    control?: RunControl,
+  ): Promise<RolloutResult> {
     if (!Number.isInteger(steps) || steps < 1) throw new RangeError(`a rollout needs at least one step, not ${steps}`)
     const h = this.hiddenSize
     const states: Float32Array[] = new Array(rows.length)
@@ -305,7 +356,8 @@ export class OnnxAgent implements Agent {
         // [L, B, H] -> per row [L, H]
         const pick = (data: Float32Array, b: number) => {
           const out = new Float32Array(steps * h)
-          for (let t = 0; t < steps; t++) out.set(data.subarray((t * batch.length + b) * h, (t * batch.length + b + 1) * h), t * h)
+          for (let t = 0; t < steps; t++)
+            out.set(data.subarray((t * batch.length + b) * h, (t * batch.length + b + 1) * h), t * h)
           return out
         }
         batch.forEach((i, b) => {
@@ -326,7 +378,9 @@ export class OnnxAgent implements Agent {
     while (active.length && options.maxNewTokens > 0) {
       const made = done[active[0].i].length
       const steps = Math.min(tokensPerRun(this.parameterCount), options.maxNewTokens - made)
-      const draws = active.map(({ i }) => (options.sample ? Float32Array.from({ length: steps }, () => streams[i].next()) : new Float32Array(steps)))
+      const draws = active.map(({ i }) =>
+        options.sample ? Float32Array.from({ length: steps }, () => streams[i].next()) : new Float32Array(steps),
+      )
       const next: typeof active = []
       const fresh: number[][] = rows.map(() => [])
       await this.run(
@@ -336,13 +390,22 @@ export class OnnxAgent implements Agent {
         (batch, layout) => ({
           steps: scalar(steps),
           places: layout.lastPlaces,
-          uniforms: { data: interleave(batch.map((k) => draws[k]), steps), shape: [steps, batch.length, 1] },
+          uniforms: {
+            data: interleave(
+              batch.map((k) => draws[k]),
+              steps,
+            ),
+            shape: [steps, batch.length, 1],
+          },
           stop_ids: { data: bigints(options.stopIds), shape: [options.stopIds.length] },
           sample: { data: Uint8Array.of(options.sample ? 1 : 0), shape: [] },
           temperature: float32(options.temperature),
           top_p: float32(options.topP >= 1 ? Infinity : options.topP),
           min_p: float32(options.minP),
-          top_k: { data: BigInt64Array.of(BigInt(options.topK > 0 ? Math.min(options.topK, this.vocabSize) : this.vocabSize)), shape: [1] },
+          top_k: {
+            data: BigInt64Array.of(BigInt(options.topK > 0 ? Math.min(options.topK, this.vocabSize) : this.vocabSize)),
+            shape: [1],
+          },
         }),
         (batch, results, layout) => {
           const tokens = results.tokens.data as BigInt64Array
@@ -358,7 +421,14 @@ export class OnnxAgent implements Agent {
             const last = done[i].at(-1)!
             if (stop.has(last) || done[i].length >= options.maxNewTokens) return
             const grown = { cache: results.grown_cache, memory: results.grown_memory }
-            const cache = CachedText.fromBatch(grown, b, layout.past.lengths[b], layout.past.places, layout.lengths[b], count - 1)
+            const cache = CachedText.fromBatch(
+              grown,
+              b,
+              layout.past.lengths[b],
+              layout.past.places,
+              layout.lengths[b],
+              count - 1,
+            )
             next.push({ i, row: { prefix: cache, segments: [{ kind: 'tokens', ids: [last] }] } })
           })
         },
@@ -397,7 +467,8 @@ function layOut(rows: readonly Row[], config: DecoderConfig): BatchLayout {
     for (const s of row.segments) {
       if (s.kind === 'tokens') for (const id of s.ids) ids[at++] = BigInt(checkedId(id, config.vocabSize))
       else {
-        if (s.values.length !== s.count * h) throw new RangeError(`a slot holds ${s.values.length} numbers, not ${s.count} x ${h}`)
+        if (s.values.length !== s.count * h)
+          throw new RangeError(`a slot holds ${s.values.length} numbers, not ${s.count} x ${h}`)
         vectors.push(s.values)
         for (let j = 0; j < s.count; j++) places.push(at++)
       }
@@ -435,7 +506,9 @@ function layOut(rows: readonly Row[], config: DecoderConfig): BatchLayout {
       target_places: places1d(flat(targets.map((t) => t.positions))),
       target_ids: places1d(targets.flatMap((t) => [...t.ids])),
       target_weights: {
-        data: Float32Array.from(targets.flatMap((t, b) => t.ids.map(() => (weights?.[b] ?? 1) / Math.max(1, t.ids.length)))),
+        data: Float32Array.from(
+          targets.flatMap((t, b) => t.ids.map(() => (weights?.[b] ?? 1) / Math.max(1, t.ids.length))),
+        ),
         shape: [targets.reduce((n, t) => n + t.ids.length, 0)],
       },
     }),
@@ -443,7 +516,8 @@ function layOut(rows: readonly Row[], config: DecoderConfig): BatchLayout {
 }
 
 function checkedId(id: number, vocabSize: number): number {
-  if (!Number.isInteger(id) || id < 0 || id >= vocabSize) throw new RangeError(`token id ${id} is outside the vocabulary of ${vocabSize}`)
+  if (!Number.isInteger(id) || id < 0 || id >= vocabSize)
+    throw new RangeError(`token id ${id} is outside the vocabulary of ${vocabSize}`)
   return id
 }
 
@@ -484,7 +558,12 @@ function cut(data: Float32Array, batch: readonly number[], size: (i: number) => 
   }
 }
 
-function meanLosses(data: Float32Array, batch: readonly number[], targets: NonNullable<VjpRequest['targets']>, out: Float32Array): void {
+function meanLosses(
+  data: Float32Array,
+  batch: readonly number[],
+  targets: NonNullable<VjpRequest['targets']>,
+  out: Float32Array,
+): void {
   let at = 0
   for (const i of batch) {
     const n = targets[i].ids.length
