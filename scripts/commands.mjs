@@ -23,6 +23,7 @@ const commands = {
   job: commandLine('cli.js', 'job'),
   demo: commandLine('cli.js', 'demo'),
   'demo:build': commandLine('cli.js', 'demo-build'),
+  data: commandLine('cli.js', 'data'),
   docs: commandLine('cli.js', 'docs'),
   bench: commandLine('bench.js'),
 }

@@ -2,6 +2,7 @@
  * The command line: the app's jobs and the engine without a window. `node dist/cli.js COMMAND ...`; npm's scripts call it so. A new
  * command is one file in cli/ and one line here.
  */
+import { runDataCommand } from './cli/data'
 import { runDemo } from './cli/demo'
 import { runDemoBuild } from './cli/demo-build'
 import { runDocs } from './cli/docs'
@@ -13,6 +14,7 @@ import { UserError } from './engine/errors'
 const commands: Readonly<Record<string, (args: readonly string[]) => Promise<number>>> = {
   job: runJobCommand,
   engine: runEngineCommand,
+  data: runDataCommand,
   demo: runDemo,
   'demo-build': runDemoBuild,
   docs: runDocs,

@@ -1,0 +1,127 @@
+/** One open data set: what it holds, rows by place, and orders of its rows. Nothing here changes the file. */
+import { quoteInexactNumbers } from '../engine/formats/exact-json'
+import { columnStatistics, type ColumnStatistics } from './statistics'
+import type { Database } from './table'
+import type { Column, DataFormat, DataProblem } from './types'
+import { type Order, RowOrder } from './row-order'
+
+export interface DatasetInfo {
+  readonly file: string
+  readonly format: DataFormat
+  readonly rows: number
+  readonly columns: readonly Column[]
+  readonly problems: readonly DataProblem[]
+  /** Rows of the file that could not be read; each kind's first are among the problems. */
+  readonly leftOut: number
+  /** Places of columns whose numbers are binary in the file. */
+  readonly binaryNumbers: ReadonlySet<number>
+}
+
+/** Cells in the columns' order: text as it is, numbers by their digits, nested values as JSON; null for null or missing. */
+export interface Row {
+  /** Place in the file's order, from 0, rows that could not be read not counted. */
+  readonly place: number
+  readonly cells: readonly (string | null)[]
+  /** Columns whose text is cut at `clip`. */
+  readonly cut: readonly number[]
+}
+
+export class Dataset {
+  private orders = 0
+
+  constructor(
+    private readonly database: Database,
+    readonly info: DatasetInfo,
+  ) {}
+
+  /** Rows in the file's order. `clip`: most characters of a cell, so that a row of 50 MB does not reach a page whole. */
+  async rows(from: number, count: number, { clip }: { clip?: number } = {}): Promise<Row[]> {
+    return this.read(`rowid BETWEEN ${from} AND ${from + count - 1}`, clip)
+  }
+
+  /** Rows at places of the file's order, in the order given. */
+  async rowsAt(places: readonly number[], { clip }: { clip?: number } = {}): Promise<Row[]> {
+    if (places.length === 0) return []
+    const rows = await this.read(`rowid IN (${places.join(', ')})`, clip)
+    const byPlace = new Map(rows.map((row) => [row.place, row]))
+    return places.flatMap((place) => byPlace.get(place) ?? [])
+  }
+
+  /** Filters, searches and sorts; the order can be paged while it is being computed. Close it when it is not needed. */
+  order(order: Order, signal?: AbortSignal): Promise<RowOrder> {
+    return RowOrder.start(this, this.database, `o${this.orders++}`, order, signal)
+  }
+
+  /** Of all rows, or of those that an order holds. */
+  statistics(column: number, order?: RowOrder): Promise<ColumnStatistics> {
+    return columnStatistics(this.database.connection, this.info.columns[column], column, order?.table)
+  }
+
+  /** The column's place. -1 where there is none of that name. */
+  column(name: string): number {
+    return this.info.columns.findIndex((column) => column.name === name)
+  }
+
+  /**
+   * The row as a line of JSON. `exact`: a number that JSON.parse would change is written as a string; without it, every number is
+   * written as it stands in the file. Missing values are written as null.
+   */
+  jsonLine({ cells }: Row, { exact }: { exact: boolean }): string {
+    const parts = this.info.columns.map(
+      ({ name }, i) => `${JSON.stringify(name)}:${this.jsonValue(i, cells[i], exact)}`,
+    )
+    return `{${parts.join(',')}}`
+  }
+
+  /** Frees the table. */
+  close(): Promise<void> {
+    return this.database.close()
+  }
+
+  jsonValue(column: number, text: string | null, exact: boolean): string {
+    if (text === null) return 'null'
+    switch (this.info.columns[column].type) {
+      case 'boolean':
+        return text
+      case 'integer':
+      case 'number':
+        if (this.info.binaryNumbers.has(column)) return Number.isFinite(Number(text)) ? text : JSON.stringify(text)
+        return exact ? quoteInexactNumbers(text) : text
+      case 'list':
+      case 'object':
+        // digits of a parquet file's binary numbers are not the file's
+        return oneLine(
+          exact ? quoteInexactNumbers(text, this.info.format === 'parquet' ? isInexactInteger : undefined) : text,
+        )
+      case 'text':
+      case 'time':
+      case 'binary':
+      case 'null':
+        return JSON.stringify(text)
+    }
+  }
+
+  private async read(where: string, clip: number | undefined): Promise<Row[]> {
+    const { columns } = this.info
+    const cells = columns.map((_, i) =>
+      clip === undefined ? `c${i}` : `left(c${i}, ${clip}), coalesce(length(c${i}) > ${clip}, false)`,
+    )
+    const reader = await this.database.connection.runAndReadAll(
+      `SELECT rowid, ${cells.join(', ')} FROM t WHERE ${where} ORDER BY rowid`,
+    )
+    return reader.getRows().map(([place, ...values]) => ({
+      place: Number(place),
+      cells: columns.map((_, i) => values[clip === undefined ? i : 2 * i] as string | null),
+      cut: clip === undefined ? [] : columns.flatMap((_, i) => (values[2 * i + 1] === true ? [i] : [])),
+    }))
+  }
+}
+
+function isInexactInteger(literal: string): boolean {
+  return /^-?\d+$/.test(literal) && !Number.isSafeInteger(Number(literal))
+}
+
+/** Line breaks of a pretty-printed nested value are white space between tokens: inside texts JSON has none. */
+function oneLine(json: string): string {
+  return json.replace(/[\r\n]+/g, ' ')
+}
