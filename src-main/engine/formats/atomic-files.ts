@@ -16,7 +16,10 @@ const temporaryPrefix = '.incomplete-'
 export type Chunk = Uint8Array | string
 
 /** Writes a whole file; the folder is made when it is missing. Disk trouble becomes a UserError. */
-export async function writeFileWhole(path: string, chunks: Chunk | Iterable<Chunk>): Promise<void> {
+export async function writeFileWhole(
+  path: string,
+  chunks: Chunk | Iterable<Chunk> | AsyncIterable<Chunk>,
+): Promise<void> {
   const target = resolve(path)
   const folder = dirname(target)
   await explainingDiskErrors({ folder, doing: `${basename(target)} could not be written` }, async () => {
@@ -107,10 +110,10 @@ async function takeName(temporary: string, target: string, parent: string): Prom
   if (replaced) await rm(old, { recursive: true, force: true })
 }
 
-async function writeAndSync(path: string, chunks: Chunk | Iterable<Chunk>): Promise<void> {
+async function writeAndSync(path: string, chunks: Chunk | Iterable<Chunk> | AsyncIterable<Chunk>): Promise<void> {
   const handle = await open(path, 'wx')
   try {
-    for (const chunk of typeof chunks === 'string' || chunks instanceof Uint8Array ? [chunks] : chunks)
+    for await (const chunk of typeof chunks === 'string' || chunks instanceof Uint8Array ? [chunks] : chunks)
       await writeAll(handle, typeof chunk === 'string' ? Buffer.from(chunk) : chunk)
     await handle.sync()
   } finally {
@@ -126,7 +129,7 @@ async function writeAll(handle: FileHandle, bytes: Uint8Array): Promise<void> {
 }
 
 /** Makes a rename last through a power failure; Windows has no such call for folders and needs none. */
-async function syncFolder(folder: string): Promise<void> {
+export async function syncFolder(folder: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await open(folder, constants.O_RDONLY)
   try {
