@@ -14,6 +14,7 @@ import type {
   RunSummary,
 } from './bridge/contract'
 import { RunPublisher, type Send } from './bridge/publish'
+import { prepareJobData } from './datasets/job-data'
 import { UserError } from './engine/errors'
 import { makeFolder } from './engine/formats/make-folder'
 import type { JobEvent } from './engine/job-events'
@@ -281,7 +282,7 @@ export class Studio {
     if (ran && begun && lost === undefined)
       return {
         kind: 'ready',
-        spec: checkSpec({ ...record.spec, output: folder }, `The run "${record.title}"`),
+        spec: await prepareJobData(checkSpec({ ...record.spec, output: folder }, `The run "${record.title}"`)),
         resume: true,
       }
     const project = await this.projects.get(run.project)
@@ -296,7 +297,8 @@ export class Studio {
     const missing = step.requires.find((id) => !isStepDone(runs, id))
     if (missing !== undefined) return { kind: 'waiting', why: `The step "${missing}" that it needs is not done.` }
     const detail = lost === undefined ? undefined : `Starts anew with other links: ${lost} is not there any more.`
-    return { kind: 'ready', spec: this.specOf(project, step, runs, folder), resume: false, detail }
+    const spec = await prepareJobData(this.specOf(project, step, runs, folder))
+    return { kind: 'ready', spec, resume: false, detail }
   }
 
   private specOf(project: Project, step: PipelineStep, runs: readonly Run[], output: string): JobSpec {

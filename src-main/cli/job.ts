@@ -2,6 +2,7 @@
  * `npm run job -- spec.json [--resume]`: one job of the app without a window. Events go to standard output as JSON lines; the exit
  * code is 0 only when the job finished. Ctrl-C asks it to stop at a state that can be resumed, a later one ends it at once.
  */
+import { prepareJobData } from '../datasets/job-data'
 import { runJob } from '../engine/engine'
 import type { JobEvent } from '../engine/job-events'
 import { readSpecFile } from '../jobs/read-spec'
@@ -27,9 +28,10 @@ export async function runJobCommand(args: readonly string[]): Promise<number> {
     return 0
   }
   if (positionals.length !== 1) throw new UsageError('Name one spec file.', usage)
-  const spec = await readSpecFile(positionals[0])
+  const given = await readSpecFile(positionals[0])
   const { signal, restore } = stopOnSignals()
   try {
+    const spec = await prepareJobData(given, { signal })
     const last = await runGuarded(runJob, spec, { emit: writeLine, signal, resume: values.resume === true })
     return exitCodeOf(last)
   } finally {

@@ -5,6 +5,9 @@ import type { Database } from './table'
 import type { Column, DataFormat, DataProblem } from './types'
 import { type Order, RowOrder } from './row-order'
 
+/** Rows that a scan of all rows reads at a time. */
+const scanRows = 4096
+
 export interface DatasetInfo {
   readonly file: string
   readonly format: DataFormat
@@ -50,6 +53,35 @@ export class Dataset {
   /** Filters, searches and sorts; the order can be paged while it is being computed. Close it when it is not needed. */
   order(order: Order, signal?: AbortSignal): Promise<RowOrder> {
     return RowOrder.start(this, this.database, `o${this.orders++}`, order, signal)
+  }
+
+  /** An order that holds the rows at these places of the file's order. */
+  orderOf(places: Int32Array): Promise<RowOrder> {
+    return RowOrder.of(this, this.database, `o${this.orders++}`, places)
+  }
+
+  /** Some columns of every row, or of an order's rows, without holding them all. */
+  async *scan(columns: readonly number[], order?: RowOrder): AsyncGenerator<(string | null)[][]> {
+    // a connection of its own: other questions may come in between
+    const connection = await this.database.instance.connect()
+    try {
+      const cells = columns.map((column) => `t.c${column}`).join(', ')
+      if (order) {
+        const result = await connection.stream(
+          `SELECT ${cells} FROM ${order.table} AS o JOIN t ON t.rowid = o.place ORDER BY o.rowid`,
+        )
+        for await (const part of result.yieldRows()) yield part as (string | null)[][]
+        return
+      }
+      for (let from = 0; from < this.info.rows; from += scanRows) {
+        const reader = await connection.runAndReadAll(
+          `SELECT ${cells} FROM t WHERE rowid >= ${from} AND rowid < ${from + scanRows} ORDER BY rowid`,
+        )
+        yield reader.getRows() as (string | null)[][]
+      }
+    } finally {
+      connection.closeSync()
+    }
   }
 
   /** Of all rows, or of those that an order holds. */

@@ -65,7 +65,9 @@ function textFormat(start: string, promised: DataFormat | null): DataFormat | nu
   if (trimmed.startsWith('[')) return promised === 'csv' && !looksLikeList(trimmed) ? 'csv' : 'json'
   if (trimmed.startsWith('{')) {
     const line = trimmed.slice(0, trimmed.search(/\r?\n|$/))
-    if (promised === 'json' || promised === 'jsonl') return promised
+    if (promised === 'jsonl') return promised
+    if (promised === 'json')
+      return isJson(line) && trimmed.slice(line.length).trimStart().startsWith('{') ? 'jsonl' : 'json'
     if (isJson(line)) return 'jsonl'
     return promised === 'csv' ? 'csv' : 'json'
   }

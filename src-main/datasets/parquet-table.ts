@@ -1,5 +1,5 @@
 /** A parquet file -> the table of a data set; its own types tell what a column is. */
-import { type DuckDBConnection, DuckDBTypeId, type DuckDBType } from '@duckdb/node-api'
+import type { DuckDBConnection, DuckDBType } from '@duckdb/node-api'
 import type { Column, ColumnType } from './types'
 import { unreadable } from './unreadable'
 
@@ -49,9 +49,7 @@ async function fillTable(connection: DuckDBConnection, file: string, binaryIsTex
         nulls: Number(counted[2 * i]),
         blank: Number(counted[2 * i + 1]),
       })),
-      binaryNumbers: new Set(
-        types.flatMap(({ typeId }, i) => (typeId === DuckDBTypeId.DOUBLE || typeId === DuckDBTypeId.FLOAT ? [i] : [])),
-      ),
+      binaryNumbers: new Set(types.flatMap((type, i) => (['DOUBLE', 'FLOAT'].includes(String(type)) ? [i] : []))),
     }
   } catch (error) {
     const [reason] = (error as Error).message.split('\n')
@@ -86,7 +84,7 @@ function asText(type: DuckDBType, column: string): string {
       return `CAST(to_json(${column}) AS VARCHAR)`
     case 'number':
       // 1.0 and 1 are the same binary number
-      return type.typeId === DuckDBTypeId.DECIMAL
+      return String(type).startsWith('DECIMAL')
         ? `CAST(${column} AS VARCHAR)`
         : `regexp_replace(CAST(${column} AS VARCHAR), '\\.0$', '')`
     default:
@@ -94,41 +92,16 @@ function asText(type: DuckDBType, column: string): string {
   }
 }
 
-function columnType({ typeId }: DuckDBType): ColumnType {
-  switch (typeId) {
-    case DuckDBTypeId.VARCHAR:
-    case DuckDBTypeId.ENUM:
-    case DuckDBTypeId.UUID:
-      return 'text'
-    case DuckDBTypeId.BOOLEAN:
-      return 'boolean'
-    case DuckDBTypeId.TINYINT:
-    case DuckDBTypeId.SMALLINT:
-    case DuckDBTypeId.INTEGER:
-    case DuckDBTypeId.BIGINT:
-    case DuckDBTypeId.HUGEINT:
-    case DuckDBTypeId.UTINYINT:
-    case DuckDBTypeId.USMALLINT:
-    case DuckDBTypeId.UINTEGER:
-    case DuckDBTypeId.UBIGINT:
-    case DuckDBTypeId.UHUGEINT:
-      return 'integer'
-    case DuckDBTypeId.FLOAT:
-    case DuckDBTypeId.DOUBLE:
-    case DuckDBTypeId.DECIMAL:
-      return 'number'
-    case DuckDBTypeId.LIST:
-    case DuckDBTypeId.ARRAY:
-      return 'list'
-    case DuckDBTypeId.STRUCT:
-    case DuckDBTypeId.MAP:
-      return 'object'
-    case DuckDBTypeId.BLOB:
-    case DuckDBTypeId.BIT:
-      return 'binary'
-    case DuckDBTypeId.SQLNULL:
-      return 'null'
-    default:
-      return 'time'
-  }
+/** By DuckDB's name of the type: "BIGINT", "DECIMAL(10,2)", "STRUCT(...)", "VARCHAR[]". */
+function columnType(type: DuckDBType): ColumnType {
+  const name = String(type)
+  if (name.endsWith(']')) return 'list'
+  const [word] = name.split(/[ (]/)
+  if (['STRUCT', 'MAP', 'UNION'].includes(word)) return 'object'
+  if (['VARCHAR', 'ENUM', 'UUID'].includes(word)) return 'text'
+  if (/^U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?$/.test(word)) return 'integer'
+  if (['FLOAT', 'DOUBLE', 'DECIMAL'].includes(word)) return 'number'
+  if (word === 'BOOLEAN') return 'boolean'
+  if (['BLOB', 'BIT'].includes(word)) return 'binary'
+  return word === 'NULL' || word === 'SQLNULL' || word === '"NULL"' ? 'null' : 'time'
 }

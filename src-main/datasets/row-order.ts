@@ -43,12 +43,12 @@ export class RowOrder {
   private constructor(
     private readonly dataset: Dataset,
     private readonly database: Database,
+    /** Its rows' places, in its order. */
     readonly table: string,
-    order: Order,
-    signal: AbortSignal | undefined,
+    compute: (self: RowOrder) => Promise<void>,
   ) {
     this.progress = { done: 0, of: dataset.info.rows, found: 0 }
-    this.finished = this.compute(order, signal)
+    this.finished = compute(this)
     this.finished.catch(() => undefined)
   }
 
@@ -63,7 +63,21 @@ export class RowOrder {
     refuseEmptyText(order)
     signal?.throwIfAborted()
     await database.connection.run(`CREATE TABLE ${table} (place BIGINT)`)
-    return new RowOrder(dataset, database, table, order, signal)
+    return new RowOrder(dataset, database, table, (self) => self.compute(order, signal))
+  }
+
+  /** Rows at known places. */
+  static async of(dataset: Dataset, database: Database, table: string, places: Int32Array): Promise<RowOrder> {
+    await database.connection.run(`CREATE TABLE ${table} (place BIGINT)`)
+    const appender = await database.connection.createAppender(table)
+    for (const place of places) {
+      appender.appendBigInt(BigInt(place))
+      appender.endRow()
+    }
+    appender.closeSync()
+    return new RowOrder(dataset, database, table, async (self) =>
+      self.report({ done: dataset.info.rows, of: dataset.info.rows, found: places.length }),
+    )
   }
 
   /** What has been found up to now. */

@@ -5,7 +5,7 @@
 import { mkdir, mkdtemp, rm } from 'node:fs/promises'
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
-import { type DuckDBAppender, type DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
+import type { DuckDBAppender, DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
 import type { SourceRow } from './row-source'
 import { type Cell, type Column, type ColumnType, type Place, placeName } from './types'
 import type { ProblemList } from './problem-list'
@@ -23,6 +23,8 @@ export interface Database {
 
 /** A database file in a new folder under `cache`, gone when closed. */
 export async function openDatabase(cache: string): Promise<Database> {
+  // a large native library, which most starts of the app and of the command line do without
+  const { DuckDBInstance } = await import('@duckdb/node-api')
   await mkdir(cache, { recursive: true })
   const folder = await mkdtemp(join(cache, 'table-'))
   try {

@@ -4,10 +4,12 @@ import { createReadStream } from 'node:fs'
 import { extname } from 'node:path'
 import { UserError } from '../errors'
 import { asReadError, formatBytes, readableFileSize } from '../formats/disk-errors'
+import { parseExactJson } from '../formats/exact-json'
 
 export interface RawRow {
   /** Of a .jsonl file the line, of a .json file the place in its list; from 1. */
   readonly number: number
+  /** A number that JSON.parse would change (7.50, big integers) is the text that stands in the file. */
   readonly values: Readonly<Record<string, unknown>>
 }
 
@@ -47,7 +49,7 @@ async function readJson(file: string, size: number, field: string | undefined): 
   if (text.trim() === '') throw unreadable(file, 'it is empty', 'Choose a file with rows.')
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseExactJson(text)
   } catch (error) {
     const jsonLines = /^\s*\{.*\}\s*\n\s*\{/.test(text)
     throw unreadable(
@@ -93,7 +95,7 @@ async function readJsonLines(file: string): Promise<RawFile> {
     if (text === '') return
     let value: unknown
     try {
-      value = JSON.parse(text)
+      value = parseExactJson(text)
     } catch (error) {
       throw unreadable(
         file,

@@ -1,0 +1,96 @@
+/**
+ * The data of a job as the engine reads it. A job spec may name any file that can be opened here (`data.file`, with `data.field` of a
+ * JSON object); what the engine does not read itself is written, text and digits unchanged, as JSON lines into the run's folder.
+ */
+import { createHash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { access } from 'node:fs/promises'
+import { basename, extname, join } from 'node:path'
+import { UserError } from '../engine/errors'
+import type { JobSpec } from '../engine/job-spec'
+import { detectFormat } from './detect-format'
+import { saveRows } from './derived'
+import { openDataset, type OpenOptions } from './open-dataset'
+import { unreadable } from './unreadable'
+
+/** The engine holds a .json file as one text, which ends near 512 MiB. */
+const longestJson = 400 * 2 ** 20
+
+/** The same spec, with every data file that the engine cannot read replaced by one that it can. Throws UserError. */
+export async function prepareJobData(spec: JobSpec, options: Omit<OpenOptions, 'field'> = {}): Promise<JobSpec> {
+  const folder = join(spec.output, 'data')
+  return (await prepareFields(spec, folder, options)) as JobSpec
+}
+
+interface DataFields {
+  readonly file: string
+  readonly field?: string
+}
+
+async function prepareFields(value: unknown, folder: string, options: OpenOptions): Promise<unknown> {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
+  const entries: [string, unknown][] = []
+  for (const [key, entry] of Object.entries(value))
+    entries.push([
+      key,
+      key === 'data' && isData(entry)
+        ? await prepareOne(entry, folder, options)
+        : await prepareFields(entry, folder, options),
+    ])
+  return Object.fromEntries(entries)
+}
+
+function isData(value: unknown): value is DataFields {
+  return typeof value === 'object' && value !== null && 'file' in value && typeof value.file === 'string'
+}
+
+async function prepareOne(data: DataFields, folder: string, options: OpenOptions): Promise<unknown> {
+  const { file, field, ...rest } = data
+  if (await engineReads(file)) return data
+  // named by what it holds, so that a run that goes on finds the same file
+  const name = `${basename(file, extname(file))}-${(await contentHash(file, field)).slice(0, 16)}.jsonl`
+  const target = join(folder, name)
+  const made = await access(target).then(
+    () => true,
+    () => false,
+  )
+  if (!made) await convert(file, target, { ...options, field })
+  return { ...rest, file: target }
+}
+
+async function engineReads(file: string): Promise<boolean> {
+  const extension = extname(file).toLowerCase()
+  if (extension !== '.json' && extension !== '.jsonl') return false
+  // a file that is missing, empty or no JSON: the engine says so itself
+  const detected = await detectFormat(file).catch((error: unknown) => {
+    if (error instanceof UserError) return null
+    throw error
+  })
+  if (detected === null) return true
+  const { format, encoding, promised, size } = detected
+  return encoding === 'utf-8' && promised === null && (format === 'jsonl' || size <= longestJson)
+}
+
+async function convert(file: string, target: string, options: OpenOptions): Promise<void> {
+  const dataset = await openDataset(file, options)
+  try {
+    const { leftOut, problems } = dataset.info
+    if (leftOut > 0) {
+      const first = problems.find(({ kind }) => kind !== 'wrong-extension' && kind !== 'mixed-types')
+      throw unreadable(
+        file,
+        `${leftOut} of its rows cannot be read${first ? ` (${first.message.replace(/(; it is left out)?\.$/, '')})` : ''}`,
+        'Correct the file.',
+      )
+    }
+    await saveRows(dataset, target, { signal: options.signal })
+  } finally {
+    await dataset.close()
+  }
+}
+
+async function contentHash(file: string, field: string | undefined): Promise<string> {
+  const hash = createHash('sha256')
+  for await (const piece of createReadStream(file) as AsyncIterable<Buffer>) hash.update(piece)
+  return hash.update(`\0${field ?? ''}`).digest('hex')
+}
