@@ -8,7 +8,7 @@ import { statSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import type { Agent } from './agents/agent'
 import { WatchedAgent } from './agents/context-watch'
-import { openAgent } from './agents/onnx-agent'
+import { openAgent, type OnnxAgent } from './agents/onnx-agent'
 import { openModelWeights } from './formats/model-weights'
 import type { AgentSpec, JobSpec } from './job-spec'
 import { readConfig } from './models/families'
@@ -33,10 +33,12 @@ export interface Model {
   readonly fingerprint: string
 }
 
-/** Sessions, agents and link sessions of a job; a model that two agents share is opened once. */
+/** Sessions, agents and link sessions of a job; weights that agents share are loaded once, also where two folders hold the same files. */
 export class Resources {
   readonly links: LinkSessions
   private readonly models = new Map<string, Promise<Model>>()
+  /** By what they read: folders keep their own names and texts over one session. */
+  private readonly sessions = new Map<string, Promise<OnnxAgent>>()
   private readonly watched: WatchedAgent[] = []
 
   constructor(
@@ -91,12 +93,17 @@ export class Resources {
   async dispose(): Promise<void> {
     for (const model of this.models.values()) await model.then((m) => m.agent.dispose()).catch(() => undefined)
     this.models.clear()
+    this.sessions.clear()
     await this.links.dispose()
   }
 
   private async open(folder: string): Promise<Model> {
     const { device, threads, keepsPasses } = this.options
-    const opened = await openAgent(folder, { device, threads, keepsPasses })
+    await readConfig(folder) // says what is wrong with a folder that is no model
+    const identity = await weightsIdentity(folder)
+    let session = this.sessions.get(identity)
+    if (!session) this.sessions.set(identity, (session = openAgent(folder, { device, threads, keepsPasses })))
+    const opened = await session
     const agent = new WatchedAgent(opened, opened.config.maxPositions, await this.nameOf(folder), this.warn)
     this.watched.push(agent)
     return { folder, agent, text: await loadModelText(folder), fingerprint: await modelFingerprint(folder, device) }
@@ -107,6 +114,17 @@ export class Resources {
     const roles = new Set(this.readers.flatMap(({ role }, i) => (real[i] === folder ? [role] : [])))
     return roles.size === 0 ? basename(folder) : `the ${[...roles].join(' and the ')} (${basename(folder)})`
   }
+}
+
+/** Equal for folders whose agents compute the same from the same files: through links, hard links, or a hub's cache. */
+export async function weightsIdentity(folder: string): Promise<string> {
+  const { files, tensors } = await openModelWeights(folder)
+  const ids = files.map((file) => {
+    const { dev, ino } = statSync(file, { bigint: true })
+    return `${dev}:${ino}`
+  })
+  const config = await readFile(join(folder, 'config.json'), 'utf8')
+  return JSON.stringify([config, ids.sort(), [...tensors.keys()].sort()])
 }
 
 /** From the config and the names, sizes and times of the weight files: hashing gigabytes would take longer than it is worth. */
