@@ -213,9 +213,9 @@ function conditionSql(condition: Condition, column: Column): string {
 
 function searchSql({ text, matchCase = false, columns }: NonNullable<Order['search']>, all: readonly Column[]): string {
   const places = columns ?? all.map((_, i) => i)
-  const pattern = sqlText(`%${text.replace(/[\\%_]/g, '\\$&')}%`)
+  // both sides in small letters: several times faster than ILIKE
   const tests = places.map((i) =>
-    matchCase ? `contains(c${i}, ${sqlText(text)})` : `c${i} ILIKE ${pattern} ESCAPE '\\'`,
+    matchCase ? `contains(c${i}, ${sqlText(text)})` : `contains(lower(c${i}), lower(${sqlText(text)}))`,
   )
   return `(${tests.join(' OR ')})`
 }
