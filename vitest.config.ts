@@ -1,4 +1,4 @@
-// Kinds of test: unit and golden under plain Node; page (what the page computes) under Node with the browser build of
+// Kinds of test: unit, golden and large under plain Node; page (what the page computes) under Node with the browser build of
 // Svelte; e2e in the real app, one file at a time (`npm test` starts them in a session with a display and a key store).
 import { svelte } from '@sveltejs/vite-plugin-svelte'
 import { defineConfig } from 'vitest/config'
@@ -20,6 +20,8 @@ export default defineConfig({
         resolve: { conditions: ['browser', 'module', 'import', 'default'] },
         test: { name: 'page', include: ['test/unit/renderer/**/*.test.ts'] },
       },
+      // gigabytes of disk and minutes of time: `npm run test:large` only
+      { extends: true, test: { name: 'large', include: ['test/large/**/*.test.ts'], testTimeout: 1_800_000 } },
       { extends: true, test: { name: 'golden', include: ['test/golden/**/*.test.ts'], testTimeout: 300_000 } },
       {
         extends: true,

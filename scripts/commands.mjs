@@ -13,6 +13,7 @@ import { ensure, root } from './setup/set-up.mjs'
 const commands = {
   start: { needs: ['dependencies', 'window', 'electron', 'build'], run: start },
   test: { needs: [], run: async (args) => (await import('./test.mjs')).runTests(args) },
+  'test:large': { needs: [], run: async () => (await import('./test.mjs')).runLargeTests() },
   check: { needs: ['dependencies'], run: async () => (await import('./test.mjs')).runChecks() },
   build: { needs: ['dependencies', 'build'], run: () => 0 },
   pack: {
@@ -24,6 +25,7 @@ const commands = {
   demo: commandLine('cli.js', 'demo'),
   'demo:build': commandLine('cli.js', 'demo-build'),
   data: commandLine('cli.js', 'data'),
+  hub: commandLine('cli.js', 'hub'),
   docs: commandLine('cli.js', 'docs'),
   bench: commandLine('bench.js'),
 }

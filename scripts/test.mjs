@@ -157,3 +157,11 @@ export async function runChecks() {
   for (const check of checks) counts.push(await countCheck(check))
   return counts.some((count) => count.failed > 0) ? 1 : 0
 }
+
+/** `npm run test:large`: the tests that take gigabytes of disk. */
+export async function runLargeTests() {
+  await ensure(['dependencies'])
+  const count = await countProjects(['large'])
+  process.stdout.write(`\n${closingLine([count])}\n`)
+  return count.failed > 0 ? 1 : 0
+}

@@ -38,10 +38,13 @@ export async function openDatabase(cache: string): Promise<Database> {
     const connection = await instance.connect()
     // text of a hundred characters takes little more space so, and is read several times faster
     await connection.run("PRAGMA force_compression='uncompressed'")
+    let closed = false
     return {
       instance,
       connection,
       close: async () => {
+        if (closed) return
+        closed = true
         connection.closeSync()
         instance.closeSync()
         await rm(folder, { recursive: true, force: true })
