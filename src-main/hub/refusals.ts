@@ -27,13 +27,11 @@ export function refusal(answer: Answer, question: Question, endpoint: string, ha
   const code = headers['x-error-code'] ?? ''
   const said = saidBy(answer)
   const host = new URL(endpoint).host
-  if (status === 429)
-    return new PassingFault(`${host} asks for fewer requests (429).`, retryAfter(headers['retry-after']))
+  const wait = retryAfter(headers['retry-after'])
+  const waiting = wait === null ? '' : ` and asks to wait ${Math.ceil(wait / 1000)} s`
+  if (status === 429) return new PassingFault(`${host} takes no more requests for now (429)${waiting}.`, wait)
   if (status === 408 || status >= 500)
-    return new PassingFault(
-      `${host} answered with an error of its own (${status}).`,
-      retryAfter(headers['retry-after']),
-    )
+    return new PassingFault(`${host} answered with an error of its own (${status})${waiting}.`, wait)
   const what = `${question.file ? `${question.file} of ` : ''}${question.name ?? 'The search'} cannot be ${question.name === null ? 'made' : 'read'}.`
   const token = tokenPage(endpoint)
   if (code === 'GatedRepo' || ((status === 401 || status === 403) && /gated|restricted|accept/i.test(said)))

@@ -5,6 +5,7 @@
 import { rm, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { UserError } from '../../engine/errors'
+import { removeLeftovers } from '../../engine/formats/atomic-files'
 import {
   asDiskError,
   explainingDiskErrors,
@@ -161,6 +162,7 @@ export async function download(
   const both = AbortSignal.any([signal, ended.signal])
   const slots = new Slots(tuning.connections)
   try {
+    await sweep(folder, files)
     const before = await readDownloadRecord(folder)
     const found = await filesThere(plan, both)
     const record = recordOf(plan, found, before)
@@ -219,6 +221,7 @@ export async function discardDownload(folder: string): Promise<void> {
     })
   const unlock = await lockFolder(at)
   try {
+    await sweep(at, record.files)
     for (const { path, foundThere } of record.files) {
       const target = join(at, path)
       await removePartial(target)
@@ -230,6 +233,12 @@ export async function discardDownload(folder: string): Promise<void> {
     await unlock()
   }
   await takeBackFolder(at, at)
+}
+
+/** What a process that was killed left of records that it was writing. The folder is locked. */
+async function sweep(folder: string, files: readonly { path: string }[]): Promise<void> {
+  for (const one of new Set([folder, ...files.map(({ path }) => dirname(join(folder, path)))]))
+    await removeLeftovers(one)
 }
 
 interface FileErrand {
