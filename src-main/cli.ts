@@ -7,6 +7,7 @@ import { runDemo } from './cli/demo'
 import { runDemoBuild } from './cli/demo-build'
 import { runDocs } from './cli/docs'
 import { runEngineCommand } from './cli/engine'
+import { runHubCommand } from './cli/hub'
 import { runJobCommand } from './cli/job'
 import { UsageError } from './cli/usage-error'
 import { UserError } from './engine/errors'
@@ -17,6 +18,7 @@ const commands: Readonly<Record<string, (args: readonly string[]) => Promise<num
   data: runDataCommand,
   demo: runDemo,
   'demo-build': runDemoBuild,
+  hub: runHubCommand,
   docs: runDocs,
 }
 
