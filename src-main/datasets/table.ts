@@ -2,7 +2,7 @@
  * The rows of a data set in a DuckDB file of its own: every column as text under a name of ours (c0, c1, ...), since DuckDB's names do
  * not tell upper from lower case. The row's place is `rowid`, from 0.
  */
-import { mkdir, mkdtemp, rm } from 'node:fs/promises'
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
 import type { DuckDBAppender, DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
@@ -26,7 +26,8 @@ export async function openDatabase(cache: string): Promise<Database> {
   // a large native library, which most starts of the app and of the command line do without
   const { DuckDBInstance } = await import('@duckdb/node-api')
   await mkdir(cache, { recursive: true })
-  const folder = await mkdtemp(join(cache, 'table-'))
+  await removeLeftovers(cache)
+  const folder = await mkdtemp(join(cache, `table-${process.pid}-`))
   try {
     const memory = Math.max(512, Math.min(8192, Math.floor(totalmem() / 4 / 2 ** 20)))
     const instance = await DuckDBInstance.create(join(folder, 'rows.db'), {
@@ -53,6 +54,24 @@ export async function openDatabase(cache: string): Promise<Database> {
   } catch (error) {
     await rm(folder, { recursive: true, force: true })
     throw error
+  }
+}
+
+/** Takes away the tables of processes that ended without closing them. */
+async function removeLeftovers(cache: string): Promise<void> {
+  for (const name of await readdir(cache)) {
+    const owner = /^table-(\d+)-/.exec(name)
+    if (owner && !isRunning(Number(owner[1]))) await rm(join(cache, name), { recursive: true, force: true })
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    // it runs, but is somebody else's
+    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
 
