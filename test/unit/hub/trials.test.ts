@@ -258,6 +258,8 @@ describe('a thousand downloads', () => {
         (child.exitCode ?? child.signalCode) !== null ? resolve(null) : child.once('exit', resolve),
       )
       goodFiles(trial)
+      // what was not flushed is gone after a power cut, though the files are as long
+      if (seed % 2 === 1) for (const { path: of } of trial.files) forgetUnclaimed(path.join(trial.folder, of))
       faultsByTrial.delete(trial.name)
       const { fetchedBytes } = await fetchTrial(trial)
       if (fetchedBytes < trial.files.reduce((sum, { bytes }) => sum + bytes.length, 0)) resumed++
@@ -317,6 +319,19 @@ async function bundle(): Promise<string> {
 }
 const onEnd: (() => void)[] = []
 afterAll(() => onEnd.forEach((end) => end()))
+
+/** Zeros where a sidecar claims no bytes of its file. */
+function forgetUnclaimed(target: string): void {
+  const [partial, sidecar] = [`${target}.partial`, `${target}.partial.json`]
+  if (!existsSync(partial) || !existsSync(sidecar)) return
+  const bytes = readFileSync(partial)
+  const { ranges } = JSON.parse(readFileSync(sidecar, 'utf8')) as {
+    ranges: { start: number; end: number; done: number }[]
+  }
+  for (const { start, end, done } of ranges)
+    bytes.fill(0, Math.min(bytes.length, start + done), Math.min(bytes.length, end))
+  writeFileSync(partial, bytes)
+}
 
 /** Until the hub has sent so many bytes of the trial, or the downloader has ended by itself. */
 async function sentBytes({ name }: Trial, child: ChildProcess, bytes: number): Promise<void> {
