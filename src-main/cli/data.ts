@@ -1,5 +1,6 @@
 /** `npm run data -- describe | rows FILE`: looks into a data file; what is wrong with it is part of the answer. */
 import { UserError } from '../engine/errors'
+import { codeOf } from '../engine/formats/disk-errors'
 import type { Dataset } from '../datasets/dataset'
 import type { Encoding } from '../datasets/detect-format'
 import { openDataset } from '../datasets/open-dataset'
@@ -63,11 +64,15 @@ export async function runDataCommand(args: readonly string[]): Promise<number> {
   } finally {
     if (shown) line.show('')
   }
+  // told to the one who writes; without a listener it would end the program
+  const ignore = (): void => undefined
+  process.stdout.on('error', ignore)
   try {
     if (command === 'describe') await write(`${JSON.stringify(describe(dataset))}\n`)
     else await printRows(dataset, from, count)
     return 0
   } finally {
+    process.stdout.off('error', ignore)
     await dataset.close()
   }
 }
@@ -80,7 +85,8 @@ async function printRows(dataset: Dataset, from: number, count: number): Promise
   const end = Math.min(dataset.info.rows, from + count)
   for (let at = from; at < end; at += pageRows) {
     const rows = await dataset.rows(at, Math.min(pageRows, end - at))
-    await write(rows.map((row) => `${dataset.jsonLine(row, { exact: true })}\n`).join(''))
+    const wanted = await write(rows.map((row) => `${dataset.jsonLine(row, { exact: true })}\n`).join(''))
+    if (!wanted) return
   }
   const { leftOut } = dataset.info
   if (leftOut > 0) process.stderr.write(`${leftOut} rows of the file could not be read; "describe" lists them.\n`)
@@ -91,9 +97,15 @@ function checkedEncoding(text: string | undefined): Encoding | undefined {
   throw new UsageError(`--encoding takes latin1, not "${text}".`, usage)
 }
 
-/** Waits while the reader of the output is behind. */
-function write(text: string): Promise<void> {
-  return new Promise((resolve) => process.stdout.write(text, () => resolve()))
+/** Waits while the reader of the output is behind; false when it has gone (as `head` does), so that nothing more is wanted. */
+function write(text: string): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(text, (error) => {
+      if (!error) resolve(true)
+      else if (codeOf(error) === 'EPIPE') resolve(false)
+      else reject(error)
+    })
+  })
 }
 
 /** What, why and the next step in one sentence. */

@@ -25,6 +25,8 @@ const enum State {
   QuoteInQuoted,
 }
 
+/** Bytes of a first line in which the separator is looked for. */
+const longestNames = 16 * 2 ** 20
 const longestRecord = 500 * 2 ** 20
 
 export function splitCsv(file: string, take: TakeRecord): CsvReader {
@@ -35,8 +37,10 @@ export function splitCsv(file: string, take: TakeRecord): CsvReader {
   let line = 1
   let recordLine = 1
   let strayQuote = false
-  let single = false
-  let before: Buffer | null = null
+  /** Whether the first record names one column only; null before it. */
+  let single: boolean | null = null
+  let before: Buffer[] = []
+  let beforeBytes = 0
 
   const record = (bytes: Buffer): void => {
     const fields = isUtf8(bytes) ? fieldsOf(bytes.toString(), separator!) : []
@@ -45,9 +49,11 @@ export function splitCsv(file: string, take: TakeRecord): CsvReader {
       : strayQuote
         ? { kind: 'syntax', message: 'has text after a closing quote' }
         : null
-    if (recordLine === 1) single = fields.length === 1
     // a line without anything is no row, unless its only column may be blank
-    if (bytes.length > 0 || (single && recordLine > 1)) take(fields, recordLine, fault)
+    if (bytes.length > 0 || single === true) {
+      single ??= fields.length === 1
+      take(fields, recordLine, fault)
+    }
     strayQuote = false
   }
 
@@ -93,8 +99,19 @@ export function splitCsv(file: string, take: TakeRecord): CsvReader {
 
   const hold = (bytes: Buffer): void => {
     heldBytes += bytes.length
-    if (heldBytes > longestRecord) throw notClosed()
+    if (heldBytes > longestRecord)
+      throw state === State.Quoted
+        ? notClosed()
+        : unreadable(file, `line ${recordLine} is too long to read`, 'Choose a file with one row a line.')
     held.push(bytes)
+  }
+
+  /** The first line is there, or all that is looked at of it. */
+  const decide = (): void => {
+    const start = Buffer.concat(before)
+    before = []
+    separator = separatorOf(start)
+    scan(start)
   }
 
   const notClosed = () =>
@@ -102,20 +119,13 @@ export function splitCsv(file: string, take: TakeRecord): CsvReader {
 
   return {
     push(piece) {
-      if (separator === null) {
-        // the first line decides
-        before = before === null ? piece : Buffer.concat([before, piece])
-        if (before.indexOf(10) < 0 && before.length < longestRecord) return
-        separator = separatorOf(before)
-        scan(before)
-        before = null
-      } else scan(piece)
+      if (separator !== null) return scan(piece)
+      before.push(piece)
+      beforeBytes += piece.length
+      if (piece.includes(10) || beforeBytes > longestNames) decide()
     },
     finish() {
-      if (separator === null && before !== null) {
-        separator = separatorOf(before)
-        scan(before)
-      }
+      if (separator === null) decide()
       if (state === State.Quoted) throw notClosed()
       if (heldBytes > 0) record(withoutReturn(Buffer.concat(held)))
     },

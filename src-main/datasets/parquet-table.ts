@@ -98,7 +98,7 @@ function columnType(type: DuckDBType): ColumnType {
   if (name.endsWith(']')) return 'list'
   const [word] = name.split(/[ (]/)
   if (['STRUCT', 'MAP', 'UNION'].includes(word)) return 'object'
-  if (['VARCHAR', 'ENUM', 'UUID'].includes(word)) return 'text'
+  if (['VARCHAR', 'JSON', 'ENUM', 'UUID'].includes(word)) return 'text'
   if (/^U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?$/.test(word)) return 'integer'
   if (['FLOAT', 'DOUBLE', 'DECIMAL'].includes(word)) return 'number'
   if (word === 'BOOLEAN') return 'boolean'

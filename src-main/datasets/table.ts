@@ -39,6 +39,8 @@ export async function openDatabase(cache: string): Promise<Database> {
     const connection = await instance.connect()
     // text of a hundred characters takes little more space so, and is read several times faster
     await connection.run("PRAGMA force_compression='uncompressed'")
+    // times of a parquet file read the same on every machine
+    await connection.run("SET TimeZone = 'UTC'")
     let closed = false
     return {
       instance,

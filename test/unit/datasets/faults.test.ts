@@ -146,6 +146,11 @@ describe('odd rows', () => {
     ])
   })
 
+  it('blank lines of a csv are no rows, unless it has a single column', async () => {
+    expect(await cells(await open(file('gaps.csv', '\na,b\n\n1,2\n\n')))).toEqual([['1', '2']])
+    expect(await cells(await open(file('single.csv', 'a\n1\n\n2\n')))).toEqual([['1'], [''], ['2']])
+  })
+
   it('many faults are counted, not all listed', async () => {
     const dataset = await open(file('many.jsonl', `{"q":"a"}\n${'oops\n'.repeat(500)}`))
     expect(dataset.info.leftOut).toBe(500)

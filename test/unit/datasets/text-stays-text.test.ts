@@ -120,4 +120,24 @@ describe('numbers keep their digits', () => {
       },
     ])
   })
+
+  it('kinds of parquet columns', async () => {
+    const kinds = [
+      ['integer', '1::UBIGINT'],
+      ['boolean', 'true'],
+      ['text', "'a'::ENUM ('a', 'b')"],
+      ['text', 'uuid()'],
+      ['list', '[1, 2]'],
+      ['object', "MAP {'a': 1}"],
+      ['time', "TIMESTAMPTZ '2024-01-05 12:30:00+02'"],
+      ['time', "TIME '12:30:00'"],
+      ['text', "'\\x41'::BLOB"],
+      ['binary', "'\\xFF\\xFE'::BLOB"],
+    ]
+    for (const [i, [type, value]] of kinds.entries()) {
+      const dataset = await open(await parquet(`kind-${i}.parquet`, `SELECT ${value} AS c`))
+      expect([value, dataset.info.columns[0].type]).toEqual([value, type])
+      if (value.startsWith('TIMESTAMPTZ')) expect((await cells(dataset))[0]).toEqual(['2024-01-05 10:30:00+00'])
+    }
+  })
 })
