@@ -11,6 +11,11 @@ interface TrainingSettings {
   readonly max_grad_norm: number
 }
 
+export interface OuterSettings extends TrainingSettings {
+  readonly rounds: number
+  readonly max_latents: number
+}
+
 interface Prompt {
   readonly before: readonly number[]
   readonly after: readonly number[]
@@ -25,6 +30,14 @@ export interface OuterSample {
   readonly solver: Prompt
 }
 
+/** By agent, texts as pieces with a slot between each two. */
+export interface MixtureSample {
+  readonly targets: readonly (readonly number[])[]
+  /** Round 0: the experts' texts have no slot. */
+  readonly first: readonly (readonly (readonly number[])[])[]
+  readonly later: readonly (readonly (readonly number[])[])[]
+}
+
 interface RolloutInput {
   readonly prompts: readonly (readonly number[])[]
   readonly latent_steps: number
@@ -36,15 +49,16 @@ export interface BenchInputs {
   readonly decode: { readonly prompt: readonly number[]; readonly new_tokens: number }
   readonly forward: { readonly ids: readonly number[] }
   readonly inner: TrainingSettings & { readonly ids: readonly (readonly number[])[]; readonly prompt_length: number }
-  readonly outer: TrainingSettings & {
-    readonly rounds: number
-    readonly max_latents: number
-    readonly samples: readonly OuterSample[]
-  }
+  readonly outer: OuterSettings & { readonly samples: readonly OuterSample[] }
+  /** Of works that the baseline does not have; there when such a work is to be done. */
+  readonly mixture?: OuterSettings & { readonly samples: readonly MixtureSample[] }
+  /** The prompts are those of `outer`, of the first sample. */
+  readonly think?: { readonly rounds: number; readonly latent_steps: number }
 }
 
-export async function readInputs(folder: string): Promise<BenchInputs> {
-  const file = join(folder, 'inputs.json')
+export const inputsFile = (folder: string) => join(folder, 'inputs.json')
+
+export async function readInputs(file: string): Promise<BenchInputs> {
   try {
     return JSON.parse(await readFile(file, 'utf8')) as BenchInputs
   } catch (error) {
@@ -57,8 +71,24 @@ export async function readInputs(folder: string): Promise<BenchInputs> {
 }
 
 /** `count` fixed ids from place `start` on: ((start + j) * 7919 + 13) mod vocabulary. */
-function tokenIds(start: number, count: number, vocabulary: number): number[] {
+export function tokenIds(start: number, count: number, vocabulary: number): number[] {
   return Array.from({ length: count }, (_, j) => ((start + j) * 7919 + 13) % vocabulary)
+}
+
+/** Two samples for three experts and a summarizer with a slot for each, of the lengths of `outer`. */
+export function mixtureSamples(vocabulary: number): MixtureSample[] {
+  const ids = (start: number, count: number) => tokenIds(start, count, vocabulary)
+  return [0, 1].map((b) => {
+    const start = (p: number) => 1000 * (8 * b + p)
+    const whole = (p: number) => [ids(start(p), 240)]
+    const slotted = (p: number) => [ids(start(p), 200), ids(start(p) + 200, 40)]
+    const summarizer = [0, 200, 220, 240].map((at, i) => ids(start(6) + at, [200, 20, 20, 40][i]))
+    return {
+      targets: [120, 120, 120, 80].map((length, a) => ids(200_000 + 1000 * (4 * b + a), length)),
+      first: [whole(0), whole(1), whole(2), summarizer],
+      later: [slotted(3), slotted(4), slotted(5), summarizer],
+    }
+  })
 }
 
 /** What the baseline writes for a vocabulary of this size. */

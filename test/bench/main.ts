@@ -13,19 +13,20 @@ import { UsageError } from '../../src-main/cli/usage-error'
 import { UserError } from '../../src-main/engine/errors'
 import { writeJsonWhole } from '../../src-main/engine/formats/atomic-files'
 import { type Agreement, compareResults } from './agreement'
-import { needs } from './flops'
-import { readInputs } from './inputs'
-import { type ChildRequest, type GemmRecord, runChild, type WorkName, workNames, type WorkRecord } from './measure'
+import { type BenchCase, casesByDefault, casesNamed, furtherNames, type ModelName } from './cases'
+import { type ChildRequest, type GemmRecord, median, runChild, workNames, type WorkRecord } from './measure'
 import { writeRandomModel } from './random-model'
-import { agreementTable, aims, gemmLines, ownTable, type Pair, pairTable } from './report'
-import { type Baseline, baselineGemm, baselineResults, baselineWork, ownGemm, ownWork, type Variant } from './run-child'
+import { type ReadyCase, readyCase } from './ready-case'
+import { agreementTable, aims, gemmLines, ownTable, type Pair, pairTable, seriesTable } from './report'
+import { type Baseline, baselineGemm, ownGemm, type Variant } from './run-child'
 import { targets } from './targets'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
 const usage = `npm run bench -- [--weights DIR] [--only NAMES] [--against PYTHON] [options]
   --weights DIR     model, links and inputs; filled when it is not there (default .bench/smollm2-135m)
-  --only NAMES      of gemm, ${workNames.join(', ')}, separated by commas; forward = both forwards
+  --only NAMES      of gemm, ${workNames.join(', ')} (all of these without --only), separated
+                    by commas; forward = both forwards; further names below
   --against PYTHON  an interpreter with torch: runs in turn with the baseline, and compares results first
   --baseline FILE   baseline.py (default ../shared/baseline/baseline.py)
   --threads N       compute threads of both sides (default: one per core)
@@ -33,11 +34,15 @@ const usage = `npm run bench -- [--weights DIR] [--only NAMES] [--against PYTHON
   --warmup N        runs before them (default 1)
   --pairs N         processes of each side with --against (default 5; 2 against the variant "reference")
   --minutes N       with --against, nothing is started that would end later (default 45)
-  --json FILE       everything measured`
+  --json FILE       everything measured
+
+--only takes more than runs by itself:
+${furtherNames}`
 
 interface Settings {
-  readonly folder: string
-  readonly names: readonly (WorkName | 'gemm')[]
+  readonly folders: Readonly<Record<ModelName, string>>
+  readonly gemm: boolean
+  readonly cases: readonly BenchCase[]
   readonly threads: number
   readonly repeats: number
   readonly warmup: number
@@ -76,8 +81,11 @@ async function main(args: readonly string[]): Promise<number> {
   const scratch = await mkdtemp(join(tmpdir(), 'recursivemas-bench-'))
   try {
     const settings: Settings = {
-      folder: resolve(values.weights ?? join(root, '.bench', 'smollm2-135m')),
-      names: chosen(values.only),
+      folders: {
+        llama: resolve(values.weights ?? join(root, '.bench', 'smollm2-135m')),
+        'delta-net': join(root, '.bench', 'delta-net'),
+      },
+      ...chosen(values.only),
       threads: count('threads', cpus().length),
       repeats: count('repeats', values.against === undefined ? 3 : 1),
       warmup: count('warmup', 1, 0),
@@ -95,11 +103,11 @@ async function main(args: readonly string[]): Promise<number> {
           })
     load.push(loadavg()[0])
     process.stdout.write(`Load average ${load[0].toFixed(1)} before, ${load[1].toFixed(1)} after.\n`)
-    const { threads, repeats, warmup, folder } = settings
+    const { threads, repeats, warmup, folders } = settings
     const machine = { processor: cpus()[0]?.model ?? null, cores: cpus().length, node: process.version }
     if (values.json !== undefined)
       await writeJsonWhole(resolve(values.json), {
-        weights: folder,
+        weights: folders.llama,
         threads,
         repeats,
         warmup,
@@ -113,15 +121,17 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-function chosen(only: string | undefined): (WorkName | 'gemm')[] {
-  const all = ['gemm', ...workNames] as const
-  if (only === undefined) return [...all]
-  return only.split(',').flatMap((name): (WorkName | 'gemm')[] => {
-    if (name === 'forward') return ['forward_hidden', 'forward_logits']
-    const known = all.find((n) => n === name)
-    if (!known) throw new UsageError(`There is no work "${name}".`, usage)
-    return [known]
-  })
+function chosen(only: string | undefined): { gemm: boolean; cases: BenchCase[] } {
+  if (only === undefined) return { gemm: true, cases: [...casesByDefault] }
+  const names = only.split(',')
+  const cases = names
+    .filter((name) => name !== 'gemm')
+    .flatMap((name) => {
+      const found = casesNamed(name)
+      if (!found) throw new UsageError(`There is no work "${name}".`, usage)
+      return found
+    })
+  return { gemm: names.includes('gemm'), cases: [...new Set(cases)] }
 }
 
 const say = (line: string) => process.stderr.write(`${line}\n`)
@@ -131,26 +141,40 @@ interface Report {
   readonly json: Record<string, unknown>
 }
 
+async function makeMissing(folders: Settings['folders'], models: ReadonlySet<ModelName>): Promise<void> {
+  for (const model of models) {
+    if (existsSync(folders[model])) continue
+    say(`making a random model in ${folders[model]} ...`)
+    await writeRandomModel(folders[model], model, 0)
+  }
+}
+
 async function alone(settings: Settings): Promise<Report> {
-  const { folder, names, threads, repeats, warmup, scratch } = settings
-  const models = names.some((n) => n !== 'gemm')
-  if (models && !existsSync(folder)) {
-    say(`making a random model in ${folder} ...`)
-    await writeRandomModel(folder, 0)
-  }
-  const records = new Map<WorkName, WorkRecord[]>()
+  const { folders, cases, threads, repeats, warmup, scratch } = settings
+  await makeMissing(folders, new Set(cases.map((c) => c.model)))
+  const ready: ReadyCase[] = []
+  for (const c of cases) ready.push(await readyCase(c, { folders, threads, scratch, baseline: null }))
   let gemm: GemmRecord | null = null
-  for (const work of names) {
-    say(`${work} ...`)
-    const request = { folder, threads, repeats, warmup, record: join(scratch, 'ours.json') }
-    if (work === 'gemm') gemm = await ownGemm({ ...request, work })
-    else records.set(work, [await ownWork({ ...request, work })])
+  if (settings.gemm) {
+    say('gemm ...')
+    gemm = await ownGemm({ ...settings, folder: folders.llama, work: 'gemm', record: join(scratch, 'ours.json') })
+    process.stdout.write(gemmLines(gemm))
   }
-  if (gemm) process.stdout.write(gemmLines(gemm))
-  if (models) process.stdout.write(ownTable(records, await needs(folder, await readInputs(folder)), gemm) + aims())
+  const records = new Map<string, WorkRecord[]>()
+  for (const r of ready) {
+    say(`${r.case.name} ...`)
+    records.set(r.case.name, [await r.ours({ warmup, repeats })])
+  }
+  if (ready.length > 0) {
+    process.stdout.write(ownTable(records, needMap(ready), gemm))
+    const points = ready.map((r) => ({ case: r.case, ours: records.get(r.case.name)![0].median, theirs: null }))
+    process.stdout.write(seriesTable(points) + aims())
+  }
   const flat = [...records].map(([work, [record]]) => ({ work, variant: 'ours', ...record }))
   return { ok: true, json: { records: [...(gemm ? [{ work: 'gemm', variant: 'ours', ...gemm }] : []), ...flat] } }
 }
+
+const needMap = (ready: readonly ReadyCase[]) => new Map(ready.map((r) => [r.case.name, r.need]))
 
 interface Comparison {
   readonly python: string
@@ -164,8 +188,9 @@ const referencePairs = 2
 
 async function against(settings: Settings, comparison: Comparison): Promise<Report> {
   const started = performance.now()
-  const { folder, threads, scratch } = settings
+  const { folders, threads, scratch } = settings
   const { python, script } = comparison
+  const folder = folders.llama
   if (!existsSync(script))
     throw new UserError({
       what: 'The baseline is missing.',
@@ -174,28 +199,31 @@ async function against(settings: Settings, comparison: Comparison): Promise<Repo
     })
   await mkdir(folder, { recursive: true })
   const baseline: Baseline = { python, script, folder, threads, model: await shapeName(folder) }
-  const works = settings.names.filter((n): n is WorkName => n !== 'gemm')
 
   say('products of both sides ...')
   const theirGemm = await baselineGemm(baseline, scratch)
-  const gemm = await ownGemm({ ...settings, work: 'gemm', record: join(scratch, 'ours.json') })
+  const gemm = await ownGemm({ ...settings, folder, work: 'gemm', record: join(scratch, 'ours.json') })
   process.stdout.write(gemmLines(gemm))
   process.stdout.write(
     `the baseline's: ${Object.entries(theirGemm)
       .map(([p, rate]) => `${p} ${rate} GFLOP/s`)
       .join(', ')}\n\n`,
   )
-  const need = await needs(folder, await readInputs(folder))
+  // the baseline has made its own
+  await makeMissing(folders, new Set(settings.cases.map((c) => c.model)))
+  const cases: ReadyCase[] = []
+  for (const c of settings.cases) cases.push(await readyCase(c, { folders, threads, scratch, baseline }))
 
   const agreements = new Map<string, Agreement[]>()
-  for (const work of works) {
-    say(`${work}: do the results agree? ...`)
-    const results = ownResults(scratch, work)
-    await ownWork({ work, folder, threads, warmup: 0, repeats: 1, record: join(scratch, 'ours.json'), results })
-    await baselineWork(baseline, work, 'best', { warmup: 0, repeats: 1, save: true, scratch })
-    agreements.set(work, await compareResults(results, baselineResults(baseline, work, 'best')))
+  for (const { case: c, ours, theirs } of cases) {
+    if (!theirs) continue
+    say(`${c.name}: do the results agree? ...`)
+    const results = ownResults(scratch, c)
+    await ours({ warmup: 0, repeats: 1, results })
+    await theirs.run('best', { warmup: 0, repeats: 1, save: true })
+    agreements.set(c.name, await compareResults(results, theirs.results('best')))
   }
-  process.stdout.write(agreementTable(agreements) + '\n')
+  if (agreements.size > 0) process.stdout.write(agreementTable(agreements) + '\n')
   const agree = () => [...agreements.values()].flat().every((a) => a.agrees !== false)
   const agreementJson = () => [...agreements].flatMap(([work, all]) => all.map((a) => ({ work, ...a })))
   if (!agree()) {
@@ -205,32 +233,39 @@ async function against(settings: Settings, comparison: Comparison): Promise<Repo
 
   const pairs: Pair[] = []
   const left: string[] = []
-  for (const { work, variant, number } of schedule(works, comparison.pairs)) {
+  for (const { ready, variant, number } of schedule(cases, comparison.pairs)) {
+    const { case: c, ours, theirs } = ready
+    const work = c.name
     const known = pairs.filter((p) => p.work === work && p.variant === variant)
     const elapsed = (performance.now() - started) / 60_000
     if (elapsed + expectedMinutes(work, variant, pairs) > comparison.minutes) {
       left.push(`${work} against ${variant}, pair ${number}`)
       continue
     }
-    say(`${work} against ${variant}, pair ${number}, ${duration(60 * elapsed)} so far ...`)
+    say(`${work}${theirs ? ` against ${variant}` : ''}, pair ${number}, ${duration(60 * elapsed)} so far ...`)
     const start = performance.now()
     const { warmup, repeats } = settings
-    const ours = await ownWork({ work, folder, threads, warmup, repeats, record: join(scratch, 'ours.json') })
+    const own = await ours({ warmup, repeats })
     const save = variant === 'reference' && known.length === 0
-    const theirs = await baselineWork(baseline, work, variant, { warmup, repeats, save, scratch })
-    pairs.push({ work, variant, ours, theirs, minutes: (performance.now() - start) / 60_000 })
-    if (save)
-      agreements.set(
-        `${work} (reference)`,
-        await compareResults(ownResults(scratch, work), baselineResults(baseline, work, variant)),
-      )
+    const other = theirs && (await theirs.run(variant, { warmup, repeats, save }))
+    pairs.push({ work, variant, ours: own, theirs: other, minutes: (performance.now() - start) / 60_000 })
+    if (theirs && save)
+      agreements.set(`${work} (reference)`, await compareResults(ownResults(scratch, c), theirs.results(variant)))
   }
   if (agreements.has('rollout (reference)') || agreements.has('outer_step (reference)'))
     process.stdout.write(agreementTable(new Map([...agreements].filter(([name]) => name.includes('(')))) + '\n')
-  const records = new Map(works.map((w) => [w, pairs.filter((p) => p.work === w).map((p) => p.ours)]))
+  const of = (c: BenchCase) => pairs.filter((p) => p.work === c.name)
+  const records = new Map(cases.map(({ case: c }) => [c.name, of(c).map((p) => p.ours)]))
   for (const [work, all] of records) if (all.length === 0) records.delete(work)
-  process.stdout.write(ownTable(records, need, gemm) + '\n')
-  process.stdout.write(pairTable(pairs) + aims())
+  process.stdout.write(ownTable(records, needMap(cases), gemm) + '\n')
+  const points = cases.flatMap(({ case: c }) => {
+    const all = of(c)
+    const others = all.flatMap((p) => p.theirs?.median ?? [])
+    return all.length > 0
+      ? [{ case: c, ours: median(all.map((p) => p.ours.median)), theirs: others.length > 0 ? median(others) : null }]
+      : []
+  })
+  process.stdout.write(pairTable(pairs) + seriesTable(points) + aims())
   if (left.length > 0) process.stdout.write(`Left out, ${comparison.minutes} minutes being over: ${left.join('; ')}.\n`)
   process.stdout.write(`It took ${duration((performance.now() - started) / 1000)}.\n`)
   return {
@@ -239,21 +274,24 @@ async function against(settings: Settings, comparison: Comparison): Promise<Repo
   }
 }
 
-const ownResults = (scratch: string, work: WorkName) => join(scratch, `${work}.safetensors`)
+const ownResults = (scratch: string, c: BenchCase) => join(scratch, `${c.name}.safetensors`)
 
 /** All works once, then all again: whatever drifts on the machine meets all of them. */
-function schedule(works: readonly WorkName[], pairs: number): { work: WorkName; variant: Variant; number: number }[] {
+function schedule(
+  cases: readonly ReadyCase[],
+  pairs: number,
+): { ready: ReadyCase; variant: Variant; number: number }[] {
   return Array.from({ length: pairs }, (_, i) =>
-    works.flatMap((work) =>
+    cases.flatMap((ready) =>
       (['best', 'reference'] as const)
-        .filter((v) => v === 'best' || (i < referencePairs && targets.reference[work] !== undefined))
-        .map((variant) => ({ work, variant, number: i + 1 })),
+        .filter((v) => v === 'best' || (i < referencePairs && targets.reference[ready.case.name] !== undefined))
+        .map((variant) => ({ ready, variant, number: i + 1 })),
     ),
   ).flat()
 }
 
 /** The longest pair of its kind so far; before the first, that of nearest kind. */
-function expectedMinutes(work: WorkName, variant: Variant, done: readonly Pair[]): number {
+function expectedMinutes(work: string, variant: Variant, done: readonly Pair[]): number {
   const longest = (list: readonly Pair[]) => Math.max(0, ...list.map((p) => p.minutes))
   const same = done.filter((p) => p.work === work)
   return longest(same.filter((p) => p.variant === variant)) || 2 * longest(same)

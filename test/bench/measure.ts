@@ -6,11 +6,12 @@ import { writeSafetensors } from '../../src-main/engine/formats/safetensors'
 import { type GemmRates, measureGemm } from './gemm'
 import { decode, forward, rollout } from './inference'
 import { innerTraining } from './inner-step'
-import { readInputs } from './inputs'
-import { outerTraining } from './outer-step'
+import { inputsFile, readInputs } from './inputs'
+import { mixtureTraining, outerTraining } from './outer-step'
+import { thinking } from './think'
 import type { ReadyWork, Results, SessionTime, WorkContext } from './work'
 
-const works: Readonly<Record<WorkName, (context: WorkContext) => Promise<ReadyWork>>> = {
+const works: Readonly<Record<ChildWork, (context: WorkContext) => Promise<ReadyWork>>> = {
   forward_hidden: (c) => forward(c, 'hidden'),
   forward_logits: (c) => forward(c, 'logits'),
   rollout: (c) => rollout(c, 'rollout'),
@@ -19,6 +20,8 @@ const works: Readonly<Record<WorkName, (context: WorkContext) => Promise<ReadyWo
   inner_step: (c) => innerTraining(c, false),
   inner_epoch2: (c) => innerTraining(c, true),
   outer_step: outerTraining,
+  mixture_step: mixtureTraining,
+  think: thinking,
 }
 
 /** The baseline's names and order, `gemm` apart. */
@@ -33,6 +36,9 @@ export const workNames = [
   'outer_step',
 ] as const
 export type WorkName = (typeof workNames)[number]
+
+/** What a process can do; the baseline does not have the last ones. */
+export type ChildWork = WorkName | 'mixture_step' | 'think'
 
 /** The fields that the baseline's records have too keep its names; memory in MB (MiB), times in seconds. */
 export interface WorkRecord {
@@ -65,8 +71,10 @@ type Checksum =
     }
 
 export interface ChildRequest {
-  readonly work: WorkName | 'gemm'
+  readonly work: ChildWork | 'gemm'
   readonly folder: string
+  /** inputs.json, where it is not the folder's. */
+  readonly inputs?: string
   readonly threads: number
   readonly warmup: number
   readonly repeats: number
@@ -83,7 +91,7 @@ export async function runChild(request: ChildRequest): Promise<void> {
     return writeJsonWhole(request.record, record)
   }
   const { folder, threads, warmup, repeats } = request
-  const context: WorkContext = { folder, inputs: await readInputs(folder), threads }
+  const context: WorkContext = { folder, inputs: await readInputs(request.inputs ?? inputsFile(folder)), threads }
   const started = performance.now()
   const work = await works[request.work](context)
   const load = (performance.now() - started) / 1000

@@ -1,13 +1,15 @@
 /** Work in fresh processes: this program's own, and the baseline's. */
 import { spawn } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
+import { mkdir, readdir, readFile, symlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { UserError } from '../../src-main/engine/errors'
-import type { ChildRequest, GemmRecord, WorkName, WorkRecord } from './measure'
+import { writeJsonWhole } from '../../src-main/engine/formats/atomic-files'
+import type { BenchInputs } from './inputs'
+import type { ChildRequest, ChildWork, GemmRecord, WorkName, WorkRecord } from './measure'
 
 /** Runs this program again for one piece of work; the record is read from `request.record`. */
-export async function ownWork(request: ChildRequest & { work: WorkName }): Promise<WorkRecord> {
+export async function ownWork(request: ChildRequest & { work: ChildWork }): Promise<WorkRecord> {
   return (await own(request)) as WorkRecord
 }
 
@@ -44,12 +46,20 @@ export interface Baseline {
 
 export type Variant = 'best' | 'reference'
 
-/** One piece of work of the baseline; with `save`, results go to `resultsFile`. */
+export interface BaselineOptions {
+  readonly warmup: number
+  readonly repeats: number
+  /** Results go to `baselineResults`. */
+  readonly save: boolean
+  readonly scratch: string
+}
+
+/** One piece of work of the baseline. */
 export async function baselineWork(
   baseline: Baseline,
   work: WorkName,
   variant: Variant,
-  options: { readonly warmup: number; readonly repeats: number; readonly save: boolean; readonly scratch: string },
+  options: BaselineOptions,
 ): Promise<BaselineRecord> {
   const file = join(options.scratch, 'baseline.json')
   await callBaseline(baseline, file, [
@@ -61,6 +71,36 @@ export async function baselineWork(
   return records[0]
 }
 
+/**
+ * One piece of work of the baseline's `best` on inputs of ours, or on a model that it does not know by name: as a process of its own
+ * starts it, since from the outside it writes its own inputs first.
+ */
+export async function baselineOn(
+  baseline: Baseline,
+  work: WorkName,
+  options: BaselineOptions & { readonly checkpointing: boolean },
+): Promise<BaselineRecord> {
+  const { python, script, folder, threads } = baseline
+  const file = join(options.scratch, 'baseline.json')
+  const args = [script, '--child', work, '--variant', 'best', '--weights', folder, '--json', file]
+  args.push('--threads', String(threads), '--warmup', String(options.warmup), '--repeats', String(options.repeats))
+  if (options.save) args.push('--save-results')
+  if (options.checkpointing) args.push('--checkpointing')
+  // what the baseline gives to its processes
+  const env: NodeJS.ProcessEnv = { ...process.env, CUDA_VISIBLE_DEVICES: '', HF_HUB_OFFLINE: '1' }
+  for (const name of ['OMP_NUM_THREADS', 'MKL_NUM_THREADS', 'OPENBLAS_NUM_THREADS']) env[name] = String(threads)
+  await run(python, args, 'The baseline', env)
+  return JSON.parse(await readFile(file, 'utf8')) as BaselineRecord
+}
+
+/** A weights folder with the files of another and inputs of its own; results go there too. */
+export async function folderWith(folder: string, original: string, inputs: BenchInputs): Promise<void> {
+  await mkdir(folder, { recursive: true })
+  for (const file of await readdir(original))
+    if (file.endsWith('.safetensors') || file === 'config.json') await symlink(join(original, file), join(folder, file))
+  await writeJsonWhole(join(folder, 'inputs.json'), inputs)
+}
+
 /** GFLOP/s of torch and numpy by product; the baseline fills the weights folder on the way, where that is needed. */
 export async function baselineGemm(baseline: Baseline, scratch: string): Promise<Record<string, number>> {
   const file = join(scratch, 'baseline.json')
@@ -69,7 +109,7 @@ export async function baselineGemm(baseline: Baseline, scratch: string): Promise
   return records[0].gflops
 }
 
-export function baselineResults({ folder }: Baseline, work: WorkName, variant: Variant): string {
+export function baselineResults(folder: string, work: WorkName, variant: Variant): string {
   return join(folder, 'results', `${work}-${variant}.safetensors`)
 }
 
@@ -80,9 +120,9 @@ async function callBaseline(baseline: Baseline, json: string, args: readonly str
 }
 
 /** Standard output is dropped, standard error shown when the process fails. */
-function run(command: string, args: readonly string[], what: string): Promise<void> {
+function run(command: string, args: readonly string[], what: string, env = process.env): Promise<void> {
   return new Promise((resolve, reject) => {
-    const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'] })
+    const child = spawn(command, args, { stdio: ['ignore', 'ignore', 'pipe'], env })
     let errors = ''
     child.stderr.setEncoding('utf8').on('data', (text: string) => (errors = (errors + text).slice(-4000)))
     const fail = (why: string) =>
