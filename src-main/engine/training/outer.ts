@@ -107,10 +107,13 @@ export async function trainOuter(
 
   const store = new DiskStateStore(
     join(job.cache ?? join(job.output, 'cache')),
-    members.map((m) => [
+    members.map((m, agent) => [
       'first states',
       m.fingerprint,
-      states === 'self-fed' ? hashOf(Object.entries(m.inner.parameters).map(([n, v]) => [n, hashBytes(v)])) : null,
+      // a rollout's states depend on the inner link; what the answering agent sends back may be one where the rest is not
+      (agent === style.last && feedback !== 'same' ? feedback : states) === 'self-fed'
+        ? hashOf([m.inner.type, ...Object.entries(m.inner.parameters).map(([n, v]) => [n, hashBytes(v)])])
+        : null,
     ]),
   )
   try {
