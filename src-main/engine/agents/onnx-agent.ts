@@ -55,8 +55,9 @@ export async function openAgent(folder: string, options: AgentOptions = {}): Pro
   return new OnnxAgent(config, weights, options)
 }
 
-export function computeType(device: Device | undefined): ComputeType {
-  return device === 'cuda' ? 'float16' : 'float32'
+/** What an agent multiplies its matrices in. */
+export function computeType(config: Pick<DecoderConfig, 'halfType'>, device: Device | undefined): ComputeType {
+  return device === 'cuda' ? config.halfType : 'float32'
 }
 
 type Feeds = Record<string, ArrayInput>
@@ -95,7 +96,7 @@ export class OnnxAgent implements Agent {
 
   private buildGraph(): Graph {
     const root = new Graph('agent')
-    const compute = computeType(this.options.device)
+    const compute = computeType(this.config, this.options.device)
     const weights = new FileWeights(root, this.weights, compute)
     buildAgentGraph(root, this.config, weights, {
       compute,

@@ -61,6 +61,8 @@ export interface DecoderConfig {
   readonly delta: DeltaConfig | null
   /** Factor of token embeddings; the head and latents go without. */
   readonly embeddingScale: number
+  /** What matrices are multiplied in on a GPU: activations of some families leave the range of float16. */
+  readonly halfType: 'float16' | 'bfloat16'
   /** The output head is the embedding matrix. */
   readonly tiedEmbeddings: boolean
   readonly maxPositions: number

@@ -58,6 +58,7 @@ export function gemma3TextConfig(raw: RawConfig): DecoderConfig {
     windows: types.map((type) => (type === 'sliding_attention' ? window : 0)),
     ...ropes(raw),
     embeddingScale: Math.sqrt(base.hiddenSize),
+    halfType: 'bfloat16',
     bosTokenId: tokenId(raw, 'bos_token_id', 2),
     eosTokenIds: tokenIds(raw, 'eos_token_id', 1),
     padTokenId: tokenId(raw, 'pad_token_id', 0),

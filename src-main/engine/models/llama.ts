@@ -36,6 +36,7 @@ export function llamaConfig(raw: RawConfig): DecoderConfig {
     localRope: null,
     delta: null,
     embeddingScale: 1,
+    halfType: 'float16',
     tiedEmbeddings: flag(raw, 'tie_word_embeddings', false),
     maxPositions: count(raw, 'max_position_embeddings', 2048),
     bosTokenId: tokenId(raw, 'bos_token_id', 1),

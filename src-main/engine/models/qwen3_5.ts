@@ -53,6 +53,7 @@ export function qwen3_5TextConfig(raw: RawConfig): DecoderConfig {
       valueDim: count(raw, 'linear_value_head_dim', 128),
       taps: count(raw, 'linear_conv_kernel_dim', 4),
     },
+    halfType: 'bfloat16',
     bosTokenId: tokenId(raw, 'bos_token_id', null),
     eosTokenIds: tokenIds(raw, 'eos_token_id', null),
   }
