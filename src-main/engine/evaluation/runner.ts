@@ -135,11 +135,16 @@ function agentsOf(style: StyleDefinition, job: EvaluateJob): readonly (AgentSpec
 
 /** A control takes something from the latents: without them it would say nothing. */
 function checkControl(job: EvaluateJob): void {
-  if (job.control === 'none' || job.passing === 'latents') return
+  if (job.control === 'none' || (job.passing === 'latents' && job.latentSteps > 0)) return
+  const [why, instead] = {
+    latents: ['With "latentSteps" at 0 every slot is empty, and no link is used.', 'set "latentSteps" to 1 or more'],
+    text: ['The team passes text, no latents.', 'set "passing" to "latents"'],
+    single: ['A single agent reads no latents.', 'set "passing" to "latents"'],
+  }[job.passing]
   throw new UserError({
     what: `The control "${job.control}" would change nothing.`,
-    why: job.passing === 'text' ? 'The team passes text, no latents.' : 'A single agent reads no latents.',
-    next: 'Leave out "control", or set "passing" to "latents".',
+    why,
+    next: `Leave out "control", or ${instead}.`,
   })
 }
 

@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { resultRecord, sampleRecord, type SampleRecord } from '../../../src-main/engine/evaluation/sample-record'
 import type { JobSpecInput } from '../../../src-main/engine/job-spec'
@@ -103,6 +103,24 @@ describe('the system passing latents', () => {
     await run(evaluation(place.path('alone'), { passing: 'single' }))
     expect(byIndex(place.path('alone')).map((s) => s.output)).toEqual(byIndex(place.path('none')).map((s) => s.output))
   })
+
+  it.each(['untrained-links', 'shuffled-links', 'other-questions'] as const)(
+    'refuses the control %s where no latent is read',
+    async (control) => {
+      const failure = async (more: Partial<Spec>) =>
+        (await run(evaluation(place.path(control), { control, ...more }))).failure
+      const nothing = `The control "${control}" would change nothing.`
+      expect(await failure({ latentSteps: 0 })).toBe(
+        `${nothing} With "latentSteps" at 0 every slot is empty, and no link is used. ` +
+          'Leave out "control", or set "latentSteps" to 1 or more.',
+      )
+      expect(await failure({ passing: 'single' })).toBe(
+        `${nothing} A single agent reads no latents. Leave out "control", or set "passing" to "latents".`,
+      )
+      expect(await failure({ passing: 'text' })).toMatch('The team passes text, no latents.')
+      expect(existsSync(place.path(control))).toBe(false)
+    },
+  )
 
   it('fresh links come from the seed', async () => {
     const text = async (seed: number, name: string) => {
