@@ -1,51 +1,57 @@
 /**
  * What an output folder holds of an earlier run. A fresh run sets it aside, so that nothing of two runs is mixed; a resumed run
- * must have the settings that it was started with. A start that comes to nothing is taken back.
+ * must have the settings that it was started with, and find in the files that it is given what they held then.
  */
 import { existsSync } from 'node:fs'
 import { mkdir, readdir, readFile, rename, rm, rmdir } from 'node:fs/promises'
 import { join, sep } from 'node:path'
 import { UserError } from './errors'
-import { writeFileWhole, writeJsonWhole } from './formats/atomic-files'
+import { explainingDiskErrors } from './formats/disk-errors'
+import { writeJsonWhole } from './formats/atomic-files'
 import { jobSpec, type JobSpec } from './job-spec'
-import { contentPaths, linkPaths, mapSpecPaths, moved, specPaths } from './spec-paths'
+import { contentPaths, dataPaths, linkPaths, mapSpecPaths, moved, specPaths } from './spec-paths'
 import { hashLink } from './training/link-hash'
 
 export const specFile = (output: string): string => join(output, 'spec.json')
 
-/** Path of a link that the run was given -> hash of what it held. */
-const linkHashesFile = (output: string): string => join(output, 'link-hashes.json')
+/** Path of a link, prompts, a style or data that the run was given -> hash of what it held. */
+const hashesFile = (output: string): string => join(output, 'link-hashes.json')
 
 /** What a run writes and a later run must not find as its own. The cache is kept: its entries name all that they depend on. */
 const ownFiles = ['checkpoints', 'metrics.jsonl', 'journal.jsonl', 'samples.jsonl', 'result.json']
 
-/** What a start changed in its output folder. */
-export interface Start {
-  /** Folder of what was set aside there. */
-  readonly aside: string | null
-  /** Content of the spec.json that stood there. */
-  readonly spec: string | null
+/**
+ * Makes the folder the run's: a fresh run sets an earlier one aside, and what the run is given is written down. The name of the
+ * folder of what was set aside, null where nothing was. Where the disk refuses, the folder is left as it was.
+ */
+export async function takeOver(job: JobSpec, resume: boolean): Promise<string | null> {
+  const aside = resume
+    ? null
+    : await explainingDiskErrors({ folder: job.output, doing: 'What an earlier run left could not be set aside' }, () =>
+        setAsideEarlierRun(job.output),
+      )
+  try {
+    await writeStart(job, resume)
+  } catch (error) {
+    if (!resume) await takeBack(job.output, aside).catch(() => undefined)
+    throw error
+  }
+  return aside
 }
 
-/** Writes what the run is given: its settings, and what its links hold. */
-export async function writeStart(job: JobSpec): Promise<void> {
-  const hashes = await linkHashes(job)
-  if (Object.keys(hashes).length > 0) await writeJsonWhole(linkHashesFile(job.output), hashes)
-  else await rm(linkHashesFile(job.output), { force: true })
+/** Writes the settings of the run, and what its files hold; of those that cannot be read a resumed run goes on saying what they held. */
+async function writeStart(job: JobSpec, resume: boolean): Promise<void> {
+  const hashes = await contentHashes(job)
+  const earlier = resume ? await readEarlier(job.output) : null
+  if (earlier) for (const [path, hash] of heldThen(earlier, job)) if (!hashes.has(path)) hashes.set(path, hash)
+  if (hashes.size > 0) await writeJsonWhole(hashesFile(job.output), Object.fromEntries(hashes))
+  else await rm(hashesFile(job.output), { force: true })
   await writeJsonWhole(specFile(job.output), job)
 }
 
-/** Whether a resumed run finds nothing to go on with, so that it starts like a fresh one. */
-export function isUnused(output: string): boolean {
-  return [specFile(output), ...ownFiles.map((name) => join(output, name))].every((file) => !existsSync(file))
-}
-
-/** The folder as it was before a start that came to nothing. */
-export async function takeBackStart(output: string, { aside, spec }: Start): Promise<void> {
-  for (const name of ownFiles) await rm(join(output, name), { recursive: true, force: true })
-  await rm(linkHashesFile(output), { force: true })
-  if (spec === null || aside !== null) await rm(specFile(output), { force: true })
-  else await writeFileWhole(specFile(output), spec)
+async function takeBack(output: string, aside: string | null): Promise<void> {
+  // the settings are written last
+  await rm(hashesFile(output), { force: true })
   if (aside === null) return
   const folder = join(output, aside)
   for (const name of await readdir(folder)) await rename(join(folder, name), join(output, name))
@@ -81,44 +87,73 @@ const free: Readonly<Record<JobSpec['kind'], readonly string[]>> = {
  * when all is well or there is no earlier run.
  */
 export async function checkSameSettings(job: JobSpec): Promise<string | null> {
+  const earlier = await readEarlier(job.output)
+  if (earlier === null) return null
   const file = specFile(job.output)
-  const text = await readFile(file, 'utf8').catch(() => null)
-  if (text === null) return null
-  const earlier = parse(text)
-  if (earlier === null)
+  if (earlier.spec === null)
     return `${file} cannot be read, so nothing tells whether the run is resumed with the settings that it was started with.`
-  const { then, now, replaced } = await comparable(earlier, job)
+  const { then, now, replaced } = await comparable({ ...earlier, spec: earlier.spec }, job)
   const changed = differences(plain(then), plain(now)).filter((field) => !free[job.kind].includes(field))
   if (changed.length === 0) return null
+  const content = (path: string) =>
+    linkPaths(job).includes(path) ? 'other links' : dataPaths(job).includes(path) ? 'other data' : 'something else'
   throw new UserError({
     what: 'The run cannot be resumed.',
-    why: `Its settings differ from those that it was started with (${file}): ${changed.join(', ')}.${replaced.map((path) => ` ${path} holds ${linkPaths(job).includes(path) ? 'other links' : 'something else'} now.`).join('')}`,
+    why: `Its settings differ from those that it was started with (${file}): ${changed.join(', ')}.${replaced.map((path) => ` ${path} holds ${content(path)} now.`).join('')}`,
     next: 'Resume it with its own settings, or start a new run in another folder.',
   })
 }
 
+/** What the run in the folder was started with. */
+interface Earlier {
+  /** null: it cannot be read. */
+  readonly spec: JobSpec | null
+  /** By the paths of that time. */
+  readonly hashes: ReadonlyMap<string, string>
+}
+
+/** null where there is no run. */
+async function readEarlier(output: string): Promise<Earlier | null> {
+  const text = await readFile(specFile(output), 'utf8').catch(() => null)
+  return text === null ? null : { spec: parse(text), hashes: await storedHashes(output) }
+}
+
 /**
- * Both specs with their paths made comparable: what lay in a folder that was moved with the run's own is where it is now, and links
- * stand as what they hold. Runs of versions that kept no hashes have their links compared by path.
+ * Both specs with their paths made comparable: what lay in a folder that was moved with the run's own is where it is now, and files
+ * stand as what they hold. Those of which earlier versions kept no hash are compared by path.
  */
 async function comparable(
-  earlier: JobSpec,
+  earlier: Earlier & { readonly spec: JobSpec },
   job: JobSpec,
 ): Promise<{ then: unknown; now: unknown; replaced: readonly string[] }> {
-  const [hashesThen, hashesNow] = [await storedHashes(job.output), await linkHashes(job)]
-  const { from, to } = movedRoots(earlier.output, job.output)
-  const named = new Set(specPaths(job))
-  const then = mapSpecPaths(earlier, (path) => {
-    const here = named.has(path) ? path : moved(path, from, to)
-    // a link that is gone is for whoever opens it to complain of
-    if (hashesThen?.[path] === undefined || (named.has(here) && contentPaths(job).includes(here) && !hashesNow[here])) return here
-    return hashesThen[path]
+  const [before, after] = [heldThen(earlier, job), await contentHashes(job)]
+  const place = placeNow(earlier, job)
+  const given = new Set(contentPaths(job))
+  const known = new Set(before.values())
+  const then = mapSpecPaths(earlier.spec, (path) => {
+    const here = place(path)
+    // a file that is gone is for whoever opens it to complain of
+    return given.has(here) && !after.has(here) ? here : (before.get(here) ?? here)
   })
-  const now = mapSpecPaths(job, (path) => (hashesThen === null ? path : (hashesNow[path] ?? path)))
-  const replaced = Object.entries(hashesNow).flatMap(([path, hash]) =>
-    hashesThen?.[path] !== undefined && hashesThen[path] !== hash ? [path] : [],
-  )
+  const now = mapSpecPaths(job, (path) => {
+    const hash = after.get(path)
+    return hash !== undefined && (before.has(path) || known.has(hash)) ? hash : path
+  })
+  const replaced = [...after].flatMap(([path, hash]) => ((before.get(path) ?? hash) === hash ? [] : [path]))
   return { then, now, replaced }
+}
+
+/** The hashes of the earlier run by where its files are now. */
+function heldThen(earlier: Earlier, job: JobSpec): Map<string, string> {
+  const place = placeNow(earlier, job)
+  return new Map([...earlier.hashes].map(([path, hash]) => [place(path), hash]))
+}
+
+/** Where a path of the earlier run is now: where it was, or moved along with the run's folder. */
+function placeNow({ spec }: Earlier, job: JobSpec): (path: string) => string {
+  const { from, to } = movedRoots(spec?.output ?? job.output, job.output)
+  const named = new Set(specPaths(job))
+  return (path) => (named.has(path) ? path : moved(path, from, to))
 }
 
 /** The highest folders that an output folder's move can have renamed: what stands before the end that both paths share. */
@@ -131,18 +166,18 @@ function movedRoots(from: string, to: string): { from: string; to: string } {
   return { from: a.join(sep), to: b.join(sep) }
 }
 
-async function linkHashes(job: JobSpec): Promise<Record<string, string>> {
+async function contentHashes(job: JobSpec): Promise<Map<string, string>> {
   const found = await Promise.all(
     [...new Set(contentPaths(job))].map(async (path) => [path, await hashLink(path)] as const),
   )
-  return Object.fromEntries(found.filter((entry): entry is [string, string] => entry[1] !== null))
+  return new Map(found.filter((entry): entry is [string, string] => entry[1] !== null))
 }
 
-async function storedHashes(output: string): Promise<Record<string, string> | null> {
+async function storedHashes(output: string): Promise<Map<string, string>> {
   try {
-    return JSON.parse(await readFile(linkHashesFile(output), 'utf8')) as Record<string, string>
+    return new Map(Object.entries(JSON.parse(await readFile(hashesFile(output), 'utf8')) as Record<string, string>))
   } catch {
-    return null
+    return new Map()
   }
 }
 

@@ -2,17 +2,8 @@
  * The engine's front door: takes a job, streams events, ends with exactly one `finished`, `stopped` or `failed`.
  * Runs in the engine process of the app, in the command line and in tests alike.
  */
-import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import {
-  checkSameSettings,
-  isUnused,
-  setAsideEarlierRun,
-  specFile,
-  takeBackStart,
-  writeStart,
-  type Start,
-} from './earlier-run'
+import { checkSameSettings } from './earlier-run'
 import { UserError } from './errors'
 import { evaluate } from './evaluation/runner'
 import { explainingDiskErrors, prepareOutputFolder, takeBackFolder } from './formats/disk-errors'
@@ -22,7 +13,7 @@ import { jobSpec, type JobSpec } from './job-spec'
 import { Resources } from './job-setup'
 import type { JobNews } from './progress'
 import { withSystem } from './released/system-spec'
-import { RunFolder } from './run-folder'
+import { RunRecord } from './run-record'
 import { loadTrainingState } from './training/checkpoints'
 import { trainInner } from './training/inner'
 import { checkpointToResume } from './training/loop'
@@ -48,88 +39,82 @@ const smallestSpace = 16 * 2 ** 20
 
 export async function runJob(spec: JobSpec, options: RunOptions): Promise<void> {
   const started = performance.now()
-  let folder: RunFolder | null = null
-  let step = 0
-  /** How to undo the start while nothing was worked out yet; null where there is something to keep. */
-  let start: Start | null = null
+  const resume = options.resume ?? false
+  let record: RunRecord | null = null
+  let ctx: JobContext | null = null
   let madeFolder: string | null = null
+  let step = 0
   const say = (news: JobNews): void => {
     const event = timed(news)
-    if (event.kind !== 'started' && event.kind !== 'log') start = null
     if (event.kind === 'metrics') step = event.step
     else if (event.kind === 'started') step = event.resumedFrom ?? 0
     else if (event.kind === 'question') step++
     options.emit(event)
-    folder?.write(event)
+    record?.write(event)
   }
   try {
     const job = await withSystem(checked(spec))
     madeFolder = await prepareOutputFolder(job.output, { needBytes: smallestSpace })
-    folder = new RunFolder(job.output)
-    const resume = options.resume ?? false
     const unsure = resume ? await checkSameSettings(job) : null
-    const fresh = !resume || isUnused(job.output)
-    const before = await readFile(specFile(job.output), 'utf8').catch(() => null)
-    const aside = resume ? null : await settingAside(job.output)
-    if (fresh) start = { aside, spec: before }
-    await writeStart(job)
-    const ctx = jobContext({
-      output: job.output,
-      resume,
-      signal: options.signal,
-      say: listening(folder, say),
-    })
+    record = new RunRecord(job, resume)
+    const own = (ctx = context(job, record, options, say))
     if (unsure !== null) ctx.warn(unsure)
-    if (aside !== null) ctx.warn(`The folder held an earlier run: it is in ${join(job.output, aside)} now.`)
     const ending = await explainingDiskErrors({ folder: job.output, doing: 'The run could not write its files' }, () =>
-      work(ctx, job, started),
+      work(own, job, started),
     )
     const last = timed(ending)
     // a journal that cannot say that the run finished is a failure; a stop can be resumed in any case
-    if (last.kind === 'finished') await writingEnd(folder, last)
-    else tryToWrite(folder, last)
+    if (last.kind === 'finished') await writingEnd(job.output, record, last)
+    else tryToWrite(record, last)
     options.emit(last)
   } catch (error) {
-    const last = timed(error instanceof StopRequested ? { kind: 'stopped', step, resumable: true } : failure(error))
-    const undone = start !== null && last.kind === 'failed' && (await takenBack(spec.output, start, madeFolder))
+    const last = timed(error instanceof StopRequested ? await stopped(ctx, step) : failure(error))
     options.emit(last)
-    if (!undone) tryToWrite(folder, last)
+    if (record?.begun) tryToWrite(record, last)
+    else await takeBackFolder(spec.output, madeFolder)
   }
 }
 
-/** A job that failed before its first work leaves the folder as it found it. False where that could not be done. */
-async function takenBack(output: string, start: Start, madeFolder: string | null): Promise<boolean> {
+function context(
+  job: JobSpec,
+  record: RunRecord,
+  { resume = false, signal }: RunOptions,
+  say: (news: JobNews) => void,
+): JobContext {
+  const begin = async () => {
+    const aside = await record.begin()
+    if (aside !== null) ctx.warn(`The folder held an earlier run: it is in ${join(job.output, aside)} now.`)
+  }
+  const ctx = jobContext({ output: job.output, resume, signal, begin, say })
+  return ctx
+}
+
+/** A run that was asked to stop can be resumed, also where it had not begun yet. */
+async function stopped(ctx: JobContext | null, step: number): Promise<JobNews> {
   try {
-    await takeBackStart(output, start)
-    await takeBackFolder(output, madeFolder)
-    return true
-  } catch {
-    return false
+    await ctx?.begin()
+    return { kind: 'stopped', step, resumable: true }
+  } catch (error) {
+    return failure(error)
   }
 }
 
 const timed = (news: JobNews): JobEvent => ({ ...news, time: Date.now() }) as JobEvent
 
-function writingEnd(folder: RunFolder, last: JobEvent): Promise<void> {
+function writingEnd(output: string, record: RunRecord, last: JobEvent): Promise<void> {
   return explainingDiskErrors(
-    { folder: folder.path, doing: "The run's end could not be written to its journal" },
-    async () => folder.write(last),
+    { folder: output, doing: "The run's end could not be written to its journal" },
+    async () => record.write(last),
   )
 }
 
 /** The folder may be what failed: the caller hears the event in any case. */
-function tryToWrite(folder: RunFolder | null, last: JobEvent): void {
+function tryToWrite(record: RunRecord, last: JobEvent): void {
   try {
-    folder?.write(last)
+    record.write(last)
   } catch {
     return
   }
-}
-
-function settingAside(output: string): Promise<string | null> {
-  return explainingDiskErrors({ folder: output, doing: 'What an earlier run left could not be set aside' }, () =>
-    setAsideEarlierRun(output),
-  )
 }
 
 function checked(spec: JobSpec): JobSpec {
@@ -178,14 +163,6 @@ async function work(ctx: JobContext, job: JobSpec, started: number): Promise<End
   } finally {
     resources.tellContexts()
     await resources.dispose()
-  }
-}
-
-/** Before a training run says its first number, those of steps that come again (all, without a checkpoint) are taken out of its file. */
-function listening(folder: RunFolder, say: (news: JobNews) => void): (news: JobNews) => void {
-  return (news) => {
-    if (news.kind === 'started' && news.job !== 'evaluate') folder.forgetMetricsAfter(news.resumedFrom ?? -1)
-    say(news)
   }
 }
 

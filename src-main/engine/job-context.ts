@@ -12,6 +12,11 @@ export class StopRequested extends Error {
 export interface JobContext {
   readonly output: string
   readonly resume: boolean
+  /**
+   * All that can be told to be wrong without computing has been told: from now on the output folder is the run's. Before, nothing
+   * may be written to it. Throws UserError where the disk refuses.
+   */
+  begin(): Promise<void>
   say(news: JobNews): void
   warn(message: string): void
   progress(phase: string, title: string, total: number, unit: string, already?: number): Progress
@@ -25,9 +30,10 @@ export function jobContext(options: {
   output: string
   resume: boolean
   signal?: AbortSignal
+  begin: () => Promise<void>
   say: (news: JobNews) => void
 }): JobContext {
-  const { output, resume, signal, say } = options
+  const { output, resume, signal, begin, say } = options
   const warned = new Set<string>()
   const stopping = async () => {
     // sessions block the thread: only between two turns of the event loop can a message be seen
@@ -37,6 +43,7 @@ export function jobContext(options: {
   return {
     output,
     resume,
+    begin,
     say,
     /** The same sentence once. */
     warn: (message) => {

@@ -53,9 +53,15 @@ export function linkPaths(spec: unknown): string[] {
   return collect(spec, (field) => linkFields.has(field))
 }
 
-/** What a run depends on and is compared by what it holds, wherever it lies: links, prompts, a style of one's own. */
+/** The data files that a spec names. */
+export function dataPaths(spec: unknown): string[] {
+  return collect(spec, (field) => field === 'file')
+}
+
+/** What a run depends on and is compared by what it holds, wherever it lies: links, data, prompts, a style of one's own. */
 export function contentPaths(spec: unknown): string[] {
-  return collect(spec, (field) => linkFields.has(field) || field === 'promptPack' || field === 'style')
+  const compared = ['file', 'promptPack', 'style']
+  return collect(spec, (field) => linkFields.has(field) || compared.includes(field))
 }
 
 function collect(spec: unknown, wanted: (field: string) => boolean): string[] {

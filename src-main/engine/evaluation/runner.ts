@@ -83,6 +83,7 @@ export async function evaluate(ctx: JobContext, job: EvaluateJob, resources: Res
     team: given ? await openLinks(job, style, agents as readonly AgentSpec[], given, resources) : null,
   }
   const records = ctx.resume ? await answeredSoFar(job, questions) : new Map<number, SampleRecord[]>()
+  await ctx.begin()
   ctx.say({ kind: 'started', job: 'evaluate', resumedFrom: ctx.resume ? records.size : null })
   await writeFileWhole(samplesFile(job.output), [...records.values()].map(lines))
   const progress = ctx.progress('questions', 'Answering questions', questions.length, 'questions', records.size)
@@ -208,13 +209,14 @@ function batches(ordered: readonly Question[], size: number): Question[][] {
   return made
 }
 
-/** Whole answers of an earlier attempt: every rollout of a question, to the question that is asked now. */
+/** Whole answers of an earlier attempt: every rollout of a question, to the question that is asked now and graded as now. */
 async function answeredSoFar(job: EvaluateJob, questions: readonly Question[]): Promise<Map<number, SampleRecord[]>> {
   const text = await readFile(samplesFile(job.output), 'utf8').catch(() => '')
   const found = new Map<number, SampleRecord[]>()
   for (const line of text.split('\n')) {
     const record = parseLine(line)
-    if (record && questions[record.index]?.question === record.question)
+    const asked = record && questions[record.index]
+    if (asked && asked.question === record.question && asked.gold === record.gold)
       found.set(record.index, [...(found.get(record.index) ?? []), record])
   }
   for (const [index, own] of found) if (own.length !== job.rollouts) found.delete(index)

@@ -69,6 +69,14 @@ export async function trainInner(
   const lastNorm = job.lastNorm ?? defaultLastNorm(job.mode)
   const decided = describeChoices(job, { lastNorm })
   if (decided) ctx.say({ kind: 'log', level: 'info', message: decided })
+  const items = await trainingItems(ctx, model.text, data, job)
+  tellPoorPrompts(ctx, style, agent, data, job)
+  const shared = resumed ? TorchGenerator.fromState(resumed.generator) : generator
+  const order = { rows: items.length, batchSize: job.batchSize, generator: shared }
+  const batches = resumed ? BatchOrder.resume(order, resumed.dataOrder) : new BatchOrder(order)
+  const judged = heldOut && job.validation ? await heldOutItems(model.text, heldOut, job) : []
+  await ctx.begin()
+
   if (lastNorm === 'embedding' && !startLink)
     scaleLastNorm(
       parameters,
@@ -76,17 +84,12 @@ export async function trainInner(
     )
   // as the link is when the run begins, not where it is resumed
   const units = lastNorm === 'embedding' ? lastNormUnits(parameters) : undefined
-  const items = await trainingItems(ctx, model.text, data, job)
-  tellPoorPrompts(ctx, style, agent, data, job)
   const collection = join(job.cache ?? join(job.output, 'cache'), hashOf(['inner pairs', model.fingerprint]))
   const kept = new StateCollection(collection)
   const link = resources.links.link({ kind: 'inner', type, width })
 
   try {
     if (resumed) restoreParameters(parameters, resumed.links[0].parameters)
-    const shared = resumed ? TorchGenerator.fromState(resumed.generator) : generator
-    const order = { rows: items.length, batchSize: job.batchSize, generator: shared }
-    const batches = resumed ? BatchOrder.resume(order, resumed.dataOrder) : new BatchOrder(order)
     const twice = repeats('divided-twice', job.mode)
     const divisor = twice ? job.accumulate ** 2 : job.accumulate
     const trained = innerParameters(parameters, units)
@@ -111,7 +114,6 @@ export async function trainInner(
       return { loss: losses.reduce((a, b) => a + b, 0) / losses.length, gradients, positions }
     }
 
-    const judged = heldOut && job.validation ? await heldOutItems(model.text, heldOut, job) : []
     return await train(
       ctx,
       {

@@ -101,6 +101,14 @@ export async function trainOuter(
     { type: choices.type, given: given.outer, path: job.startFrom },
     job.task,
   )
+  // rows that need more rounds than there are get as many as there are
+  const needs = job.roundsColumn
+    ? rows.map((r) => neededRounds(r.values[job.roundsColumn!], job.roundsColumn!, r.number, range.to))
+    : null
+  const shared = resumed ? TorchGenerator.fromState(resumed.generator) : generator
+  const batches = batchSource(rows.length, job.batchSize, needs, shared, resumed?.dataOrder ?? null)
+  await ctx.begin()
+
   if (lastNorm === 'embedding' && job.startFrom === undefined) await scaleToReceivers(team, texts)
   // as the links are when the run begins, not where it is resumed
   const units = lastNorm === 'embedding' ? unitsOf(team) : new Map<string, number>()
@@ -117,7 +125,6 @@ export async function trainOuter(
     ]),
   )
   try {
-    const shared = resumed ? TorchGenerator.fromState(resumed.generator) : generator
     if (resumed)
       for (const [i, link] of team.links.entries()) restoreParameters(link.parameters, resumed.links[i].parameters)
     else if (job.start !== 'random' && align)
@@ -133,11 +140,6 @@ export async function trainOuter(
         threads: job.threads,
         units,
       })
-    // rows that need more rounds than there are get as many as there are
-    const needs = job.roundsColumn
-      ? rows.map((r) => neededRounds(r.values[job.roundsColumn!], job.roundsColumn!, r.number, range.to))
-      : null
-    const batches = batchSource(rows.length, job.batchSize, needs, shared, resumed?.dataOrder ?? null)
     const samples = new OuterSamples(prompts, rows, job.task, range.to, (w) => ctx.warn(w))
     const skips = new Map<SkipCause, number>()
     const watch = gradientWatch(style, (w) => ctx.warn(w))

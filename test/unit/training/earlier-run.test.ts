@@ -1,7 +1,18 @@
 /** Output folders that hold an earlier run, and how a run ends. */
-import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { checkSameSettings, setAsideEarlierRun, writeStart } from '../../../src-main/engine/earlier-run'
+import { checkSameSettings, setAsideEarlierRun, takeOver } from '../../../src-main/engine/earlier-run'
 import { UserError } from '../../../src-main/engine/errors'
 import type { JobEvent } from '../../../src-main/engine/job-events'
 import { jobSpec, type JobSpecInput } from '../../../src-main/engine/job-spec'
@@ -132,7 +143,7 @@ describe('resuming with other settings', () => {
 
     it('compares what they hold, not where they lie', async () => {
       const first = link('first', 'weights')
-      await writeStart(spec(first))
+      await takeOver(spec(first), true)
       cpSync(first, place.path('copy'), { recursive: true })
       expect(await checkSameSettings(spec(place.path('copy')))).toBeNull()
       await expect(checkSameSettings(spec(link('other', 'other weights')))).rejects.toThrow(/outerLinks/)
@@ -145,17 +156,55 @@ describe('resuming with other settings', () => {
       expect(await checkSameSettings(spec(first))).toBeNull()
     })
 
+    it('goes on saying what a link held that could not be read', async () => {
+      const first = link('first', 'weights')
+      await takeOver(spec(first), true)
+      rmSync(first, { recursive: true })
+      await takeOver(spec(first), true)
+      await expect(checkSameSettings(spec(link('first', 'other weights')))).rejects.toThrow(/holds other links now/)
+      link('first', 'weights')
+      expect(await checkSameSettings(spec(first))).toBeNull()
+    })
+
+    it('compares one that was not there at the start by its path', async () => {
+      await takeOver(spec(place.path('later')), true)
+      expect(await checkSameSettings(spec(link('later', 'weights')))).toBeNull()
+      await expect(checkSameSettings(spec(link('other', 'weights')))).rejects.toThrow(/outerLinks/)
+    })
+
     it('as well as prompts and a style of one’s own', async () => {
-      for (const [field, file] of [['promptPack', 'pack.json'], ['style', 'style.json']]) {
+      for (const [field, file] of [
+        ['promptPack', 'pack.json'],
+        ['style', 'style.json'],
+      ]) {
         const job = (path: string) => jobSpec.parse({ ...evaluate, [field]: path, output: place.path(`run-${field}`) })
         mkdirSync(place.path(`run-${field}`))
         writeFileSync(place.path(file), 'one')
         writeFileSync(place.path(`copy-${file}`), 'one')
-        await writeStart(job(place.path(file)))
+        await takeOver(job(place.path(file)), true)
         expect(await checkSameSettings(job(place.path(`copy-${file}`)))).toBeNull()
         writeFileSync(place.path(file), 'two')
         const refused = await checkSameSettings(job(place.path(file))).catch((error: unknown) => error as UserError)
         expect((refused as UserError).why).toContain(`${place.path(file)} holds something else now.`)
+      }
+    })
+
+    it('as well as data, to train and to judge with', async () => {
+      const [data, heldOut] = [place.path('rows.jsonl'), place.path('held-out.jsonl')]
+      const job = (file: string) =>
+        jobSpec.parse({ ...outer, data: { file }, validation: { data: { file: heldOut } }, output: place.path('run') })
+      mkdirSync(place.path('run'))
+      for (const file of [data, heldOut, place.path('copy.jsonl')]) writeFileSync(file, 'one')
+      await takeOver(job(data), true)
+      expect(await checkSameSettings(job(place.path('copy.jsonl')))).toBeNull()
+      for (const [file, field] of [
+        [data, 'data.file'],
+        [heldOut, 'validation.data.file'],
+      ]) {
+        writeFileSync(file, 'two')
+        const refused = await checkSameSettings(job(data)).catch((error: unknown) => error as UserError)
+        expect((refused as UserError).why).toMatch(new RegExp(`: ${field}\\. ${file} holds other data now\\.$`))
+        writeFileSync(file, 'one')
       }
     })
 
@@ -176,6 +225,100 @@ describe('resuming with other settings', () => {
     writeFileSync(place.path('spec.json'), '{"kind": "out')
     expect(await checkSameSettings(spec)).toMatch(/spec\.json cannot be read/)
   })
+})
+
+describe('a job that cannot begin', () => {
+  /** Every file below a folder with its content, and every folder. */
+  const content = (folder: string): Record<string, string> =>
+    Object.fromEntries(
+      (readdirSync(folder, { recursive: true }) as string[])
+        .sort()
+        .map((name) => [
+          name,
+          statSync(join(folder, name)).isDirectory() ? '' : readFileSync(join(folder, name), 'latin1'),
+        ]),
+    )
+
+  async function expectUntouched(spec: JobSpecInput, why: RegExp, resume: boolean): Promise<void> {
+    const before = content(place.path('run'))
+    const heard = await run(spec, { resume })
+    expect(heard.failure).toMatch(why)
+    expect(content(place.path('run'))).toEqual(before)
+  }
+
+  it.each([false, true])('leaves its folder as it was (resumed: %s)', async (resume) => {
+    const stopAt = (e: JobEvent) => e.kind === 'metrics' && e.step === 3
+    const model = place.copyModel('planner')
+    const data = place.path('rows.jsonl')
+    cpSync(demo('train.jsonl'), data)
+    const spec = training({ model, data: { file: data, limit: 12 } })
+    await run(spec, { stopAt })
+    const others = { ...spec, steps: 9, threads: 2 }
+    cpSync(data, place.path('kept.jsonl'))
+    rmSync(data)
+    await expectUntouched(others, /rows\.jsonl does not exist/, resume)
+    renameSync(place.path('kept.jsonl'), data)
+    if (!resume) await expectUntouched({ ...others, batchSize: 500 }, /A batch needs 500 texts/, resume)
+    if (!resume) await expectUntouched(training({ role: 'reviewer' }), /reviewer/, resume)
+    rmSync(join(model, 'model.safetensors'))
+    await expectUntouched(others, /model\.safetensors/, resume)
+  })
+
+  it('does not let what stands at a link’s path then pass for what the run was started with', async () => {
+    const evaluate = {
+      kind: 'evaluate' as const,
+      agents,
+      promptPack: demo('prompt-pack.json'),
+      data: { file: demo('held-out.jsonl'), limit: 2 },
+      rounds: 1,
+      latentSteps: 2,
+      batchSize: 1,
+      generation: { maxNewTokens: 2 },
+      grader: 'exact' as const,
+      output: place.path('run'),
+    }
+    const train = (seed: number) =>
+      run(training({ output: place.path(`link-${seed}`), seed, steps: 1, validation: undefined }))
+    for (const seed of [1, 2]) await train(seed)
+    const put = (seed: number) => {
+      rmSync(place.path('link'), { recursive: true, force: true })
+      cpSync(place.path(`link-${seed}/checkpoints/step-1`), place.path('link'), { recursive: true })
+    }
+    const spec = { ...evaluate, agents: agents.map((a, i) => (i === 0 ? { ...a, innerLink: place.path('link') } : a)) }
+    put(1)
+    await run(spec, { stopAt: (e) => e.kind === 'question' })
+    rmSync(place.path('link'), { recursive: true })
+    await expectUntouched(spec, /link/, true)
+    put(2)
+    await expectUntouched(spec, /holds other links now/, true)
+    put(1)
+    expect((await run(spec, { resume: true })).failure).toBe('')
+  })
+})
+
+it('asks questions again whose right answer is another now', async () => {
+  const rows = jsonLines<{ answer: string }>(demo('held-out.jsonl')).slice(0, 2)
+  const write = () => writeFileSync(place.path('rows.jsonl'), rows.map((r) => JSON.stringify(r) + '\n').join(''))
+  const spec: JobSpecInput = {
+    kind: 'evaluate',
+    agents,
+    promptPack: demo('prompt-pack.json'),
+    data: { file: place.path('rows.jsonl') },
+    rounds: 1,
+    latentSteps: 2,
+    generation: { maxNewTokens: 2 },
+    grader: 'exact',
+    output: place.path('run'),
+  }
+  write()
+  await run(spec)
+  rows[1].answer = 'zero'
+  write()
+  // a run of a version that did not keep what its data held
+  rmSync(place.path('run/link-hashes.json'))
+  const again = await run(spec, { resume: true })
+  expect(again.failure).toBe('')
+  expect(again.of('question').map((q) => q.index)).toEqual([1])
 })
 
 describe('the end of a run', () => {

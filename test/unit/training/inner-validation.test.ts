@@ -19,7 +19,7 @@ it('counts places, and beside them whole texts', async () => {
       }),
   } as unknown as Agent
   const text = (target: number[]) => ({ ids: [0, 0, ...target], promptLength: 2, latentEnd: 2 + target.length })
-  const ctx = jobContext({ output: '', resume: false, say: () => undefined })
+  const ctx = jobContext({ output: '', resume: false, begin: async () => undefined, say: () => undefined })
   const link = { type: 'ln_res_adapter', parameters: {} } as const
   // right: 3 of 3 (the fourth place lies behind the rollout), 2 of 3, 1 of 2
   const items = [text([1, 2, 3, 0]), text([1, 4, 3]), text([0, 2])]

@@ -38,7 +38,12 @@ const settings = {
 /** A run of one tiny link whose steps, losses and judgements are the script's. */
 async function run(script: Script, resumeFrom: number | null = null) {
   const news: JobNews[] = []
-  const ctx = jobContext({ output: folder, resume: resumeFrom !== null, say: (n) => news.push(n) })
+  const ctx = jobContext({
+    output: folder,
+    resume: resumeFrom !== null,
+    begin: async () => undefined,
+    say: (n) => news.push(n),
+  })
   const resumed = resumeFrom === null ? null : await loadTrainingState(join(folder, `checkpoints/step-${resumeFrom}`))
   const generator = resumed ? TorchGenerator.fromState(resumed.generator) : new TorchGenerator(1)
   const parameters = initInnerLink('ln_res_adapter', 4, new TorchGenerator(2))

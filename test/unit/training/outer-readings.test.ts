@@ -14,7 +14,7 @@ import { type ToyTeam, toySamples, toyTeam } from './toy-team'
 const sessions = new LinkSessions({ threads: 1 })
 afterAll(() => sessions.dispose())
 
-const ctx = jobContext({ output: '', resume: false, say: () => undefined })
+const ctx = jobContext({ output: '', resume: false, begin: async () => undefined, say: () => undefined })
 const [rounds, latentSteps, stop] = [3, 4, 0]
 
 /** What every reader would write greedily, `length` ids, by sample, round and agent. */
