@@ -3,7 +3,7 @@
  * parameters fit; only then is anything done. Every answer has one shape, and no error of ours reaches the page as a bare stack.
  */
 import { UserError } from '../engine/errors'
-import { describeIssues } from '../jobs/read-spec'
+import { checkAgainst } from '../engine/formats/schema-faults'
 import { requests, type CheckedParams, type RequestName, type RequestResult, type StudioError } from './contract'
 
 export type Handlers = {
@@ -35,10 +35,10 @@ async function perform<N extends RequestName>(
   handlers: Handlers,
   log: (text: string, error?: unknown) => void,
 ): Promise<AnyReply> {
-  const checked = requests[name].params.safeParse(raw)
-  if (!checked.success) {
-    log(`refused ${name}: ${describeIssues(checked.error)}`)
-    return refusal(`The parameters of ${name} do not fit: ${describeIssues(checked.error)}`)
+  const checked = checkAgainst(requests[name].params, raw, 'the parameters')
+  if (!checked.ok) {
+    log(`refused ${name}: ${checked.why}.`)
+    return refusal(`The parameters of ${name} do not fit: ${checked.why}.`)
   }
   try {
     return { ok: true, value: await handlers[name](checked.data as CheckedParams<N>) }

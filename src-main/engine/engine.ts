@@ -7,6 +7,7 @@ import { checkSameSettings } from './earlier-run'
 import { UserError } from './errors'
 import { evaluate } from './evaluation/runner'
 import { explainingDiskErrors, prepareOutputFolder, takeBackFolder } from './formats/disk-errors'
+import { checkAgainst } from './formats/schema-faults'
 import { jobContext, StopRequested, type JobContext } from './job-context'
 import type { JobEvent } from './job-events'
 import { jobSpec, type JobSpec } from './job-spec'
@@ -118,18 +119,17 @@ function tryToWrite(record: RunRecord, last: JobEvent): void {
 }
 
 function checked(spec: JobSpec): JobSpec {
-  const result = jobSpec.safeParse(spec)
-  if (result.success && result.data.device === 'cuda')
+  const result = checkAgainst(jobSpec, spec, 'the job')
+  if (result.ok && result.data.device === 'cuda')
     throw new UserError({
       what: 'The job cannot be run on CUDA.',
       why: 'This version computes on the processor only.',
       next: 'Set "device" to "cpu", or leave it out.',
     })
-  if (result.success) return result.data
-  const [issue] = result.error.issues
+  if (result.ok) return result.data
   throw new UserError({
     what: 'The job cannot be run.',
-    why: `${issue.path.join('.') || 'the job'}: ${issue.message}.`,
+    why: `${result.why}.`,
     next: 'Correct the setting and start again.',
   })
 }

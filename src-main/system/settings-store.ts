@@ -7,7 +7,8 @@ import { z } from 'zod'
 import { appearance } from '../bridge/views'
 import { UserError } from '../engine/errors'
 import { writeJsonWhole } from '../engine/formats/atomic-files'
-import { describeIssues } from '../jobs/read-spec'
+import { parseJson } from '../engine/formats/json-text'
+import { checkAgainst } from '../engine/formats/schema-faults'
 
 const smallest = { width: 400, height: 300 }
 
@@ -76,28 +77,29 @@ export class SettingsStore {
   private read(): Settings {
     if (!existsSync(this.file)) return settings.parse({})
     let raw: unknown
+    let why: string
     try {
-      raw = JSON.parse(readFileSync(this.file, 'utf8'))
-      return settings.parse(raw)
+      raw = parseJson(readFileSync(this.file, 'utf8'))
+      const checked = checkAgainst(settings, raw)
+      if (checked.ok) return checked.data
+      ;({ why } = checked)
     } catch (error) {
-      const kept = `${this.file}.damaged`
-      try {
-        copyFileSync(this.file, kept)
-      } catch (copying) {
-        this.onProblem(copying)
-      }
-      this.onProblem(
-        new UserError(
-          {
-            what: 'The settings could not be read.',
-            why: `${this.file}: ${error instanceof z.ZodError ? describeIssues(error) : `${(error as Error).message}.`}`,
-            next: `Set them again; the file as it was is ${kept}.`,
-          },
-          { cause: error },
-        ),
-      )
-      return readable(raw)
+      why = (error as Error).message
     }
+    const kept = `${this.file}.damaged`
+    try {
+      copyFileSync(this.file, kept)
+    } catch (copying) {
+      this.onProblem(copying)
+    }
+    this.onProblem(
+      new UserError({
+        what: 'The settings could not be read.',
+        why: `${this.file}: ${why}.`,
+        next: `Set them again; the file as it was is ${kept}.`,
+      }),
+    )
+    return readable(raw)
   }
 }
 

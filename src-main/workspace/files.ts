@@ -1,24 +1,27 @@
 /** The few ways in which main touches files: checked JSON, sizes, and places that stay inside their folder. */
 import { open, readdir, readFile, stat } from 'node:fs/promises'
 import path from 'node:path'
-import { z } from 'zod'
+import type { z } from 'zod'
 import { UserError } from '../engine/errors'
-import { describeIssues } from '../jobs/read-spec'
+import { checkJson } from '../engine/formats/schema-faults'
 
 /** Reads and checks a JSON file. Throws UserError naming the file and the fault; a missing file too. */
 export async function readJson<T extends z.ZodType>(file: string, schema: T): Promise<z.output<T>> {
-  try {
-    return schema.parse(JSON.parse(await readFile(file, 'utf8')))
-  } catch (error) {
-    throw new UserError(
+  const refusal = (why: string, cause?: unknown) =>
+    new UserError(
       {
         what: `${file} cannot be read.`,
-        why: error instanceof z.ZodError ? describeIssues(error) : `${(error as Error).message}.`,
+        why: `${why}.`,
         next: 'Restore the file from a copy, or move it away; it was left as it is.',
       },
-      { cause: error },
+      { cause },
     )
-  }
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw refusal((error as Error).message, error)
+  })
+  const checked = checkJson(schema, text)
+  if (checked.ok) return checked.data
+  throw refusal(checked.why)
 }
 
 export async function exists(file: string): Promise<boolean> {

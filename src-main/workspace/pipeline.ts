@@ -20,9 +20,10 @@ import path from 'node:path'
 import { z } from 'zod'
 import { jobKind, stepId } from '../bridge/views'
 import { UserError } from '../engine/errors'
+import { checkJson } from '../engine/formats/schema-faults'
 import type { JobEvent } from '../engine/job-events'
 import type { JobSpec } from '../engine/job-spec'
-import { checkSpec, describeIssues } from '../jobs/read-spec'
+import { checkSpec } from '../jobs/read-spec'
 import { mapSpecPaths } from '../engine/spec-paths'
 
 const pipelineStep = z
@@ -90,18 +91,21 @@ interface Reference {
  */
 export async function readPipeline(folder: string, name = 'pipeline.json'): Promise<Pipeline> {
   const file = path.join(folder, name)
-  try {
-    return pipeline.parse(JSON.parse(await readFile(file, 'utf8')))
-  } catch (error) {
-    throw new UserError(
+  const refusal = (why: string, cause?: unknown) =>
+    new UserError(
       {
         what: `The pipeline ${file} cannot be used.`,
-        why: error instanceof z.ZodError ? describeIssues(error) : `${(error as Error).message}.`,
+        why: `${why}.`,
         next: 'Restore the file from the installation.',
       },
-      { cause: error },
+      { cause },
     )
-  }
+  const text = await readFile(file, 'utf8').catch((error: unknown) => {
+    throw refusal((error as Error).message, error)
+  })
+  const checked = checkJson(pipeline, text)
+  if (checked.ok) return checked.data
+  throw refusal(checked.why)
 }
 
 /**

@@ -3,6 +3,7 @@ import { readdir, readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../errors'
 import { asReadError } from './disk-errors'
+import { parseJson } from './json-text'
 import { readSafetensorsHeader, type TensorLocation } from './safetensors-header'
 
 export interface WeightIndex {
@@ -55,7 +56,7 @@ async function readWeightMap(path: string): Promise<Map<string, string>> {
   })
   let parsed: unknown
   try {
-    parsed = JSON.parse(text)
+    parsed = parseJson(text)
   } catch (error) {
     throw brokenIndex(path, `it is not JSON (${(error as Error).message})`)
   }

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../errors'
+import { parseJson } from '../formats/json-text'
 import type { DecoderConfig } from './config'
 import { gemma3Config, gemma3TextConfig } from './gemma3'
 import { llamaConfig } from './llama'
@@ -55,10 +56,10 @@ export async function readConfig(folder: string): Promise<DecoderConfig> {
   }
   let raw: unknown
   try {
-    raw = JSON.parse(text)
+    raw = parseJson(text)
   } catch (cause) {
     throw new UserError(
-      { what: 'The model folder cannot be read.', why: `${path} is not valid JSON: ${(cause as Error).message}.`, next: 'Get the file again.' },
+      { what: 'The model folder cannot be read.', why: `${path} is not JSON (${(cause as Error).message}).`, next: 'Get the file again.' },
       { cause },
     )
   }

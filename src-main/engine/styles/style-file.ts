@@ -17,6 +17,8 @@ import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
 import { z } from 'zod'
 import { UserError } from '../errors'
+import { readableFileSize } from '../formats/disk-errors'
+import { checkJson } from '../formats/schema-faults'
 import { builtInPack, loadPromptPack, parsePromptPack, type PromptPack } from '../text'
 import { isStyleFile, roleIn, styleByName, styleOfRole, styles, unknownRole } from './registry'
 import type { StyleDefinition, StyleLink } from './style'
@@ -60,7 +62,7 @@ export interface OpenedStyle {
 /** The style of a job, by name or from a file, and its prompts. UserErrors name what is wrong with either. */
 export async function openStyle(style: string, promptPack: string | undefined): Promise<OpenedStyle> {
   if (!isStyleFile(style)) return { style: styleByName(style), pack: await openPack(promptPack) }
-  const file = parseStyleFile(await readJson(style), style)
+  const file = parseStyleFile(await readText(style), style)
   const own = file.promptPack === undefined ? undefined : resolve(dirname(style), file.promptPack)
   const pack = await openPack(promptPack ?? own)
   return { style: definitionOf(file), pack: withPrompts(pack, file, style) }
@@ -88,39 +90,31 @@ async function openPack(path: string | undefined): Promise<PromptPack> {
   return path === undefined ? builtInPack : loadPromptPack(path)
 }
 
-function refusal(source: string, path: string, why: string): UserError {
+function refusal(source: string, why: string): UserError {
   return new UserError({
     what: 'The style file cannot be used.',
-    why: `${source}: ${path || 'the file'}: ${why}.`,
+    why: `${source}: ${why}.`,
     next: 'Correct that place of the file and start again.',
   })
 }
 
-async function readJson(file: string): Promise<unknown> {
+async function readText(file: string): Promise<string> {
   try {
-    return JSON.parse(await readFile(file, 'utf8'))
+    await readableFileSize(file, 'style file')
+    return await readFile(file, 'utf8')
   } catch (error) {
-    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT'
-    throw new UserError(
-      {
-        what: 'The style file cannot be read.',
-        why: `${file}: ${missing ? 'there is no such file' : (error as Error).message}.`,
-        next: `Choose a style file (JSON), or one of the styles ${styles.map((s) => s.name).join(', ')}.`,
-      },
-      { cause: error },
-    )
+    if (!(error instanceof UserError)) throw error
+    const next = `Choose a style file (JSON), or one of the styles ${styles.map((s) => s.name).join(', ')}.`
+    throw new UserError({ what: error.what, why: error.why, next }, { cause: error })
   }
 }
 
 /** What the schema says, and that the names hang together. `source` is named in errors. */
-function parseStyleFile(value: unknown, source: string): StyleFile {
-  const checked = styleFile.safeParse(value)
-  if (!checked.success) {
-    const [issue] = checked.error.issues
-    throw refusal(source, issue.path.join('.'), issue.message)
-  }
+function parseStyleFile(text: string, source: string): StyleFile {
+  const checked = checkJson(styleFile, text)
+  if (!checked.ok) throw refusal(source, checked.why)
   const file = checked.data
-  const refuse = (path: string, why: string) => refusal(source, path, why)
+  const refuse = (path: string, why: string) => refusal(source, `${path}: ${why}`)
   const roles = file.agents.map((a) => a.role)
   const known = `the agents are ${roles.join(', ')}`
   if (styles.some((s) => s.name === file.name)) throw refuse('name', `"${file.name}" is a style of its own already`)

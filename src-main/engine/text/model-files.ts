@@ -6,6 +6,7 @@ import { readFile } from 'node:fs/promises'
 import { basename, join } from 'node:path'
 import { z } from 'zod'
 import { UserError } from '../errors'
+import { checkJson } from '../formats/schema-faults'
 
 const specialToken = z.union([z.string(), z.looseObject({ content: z.string() })]).nullish()
 
@@ -77,25 +78,13 @@ async function readText(path: string): Promise<string | null> {
 async function readJson<T>(path: string, schema: z.ZodType<T>): Promise<T | null> {
   const text = await readText(path)
   if (text === null) return null
-  const refuse = (why: string, cause: unknown) =>
-    new UserError(
-      {
-        what: `${basename(path)} is not usable.`,
-        why: `${path}: ${why}.`,
-        next: 'Download the model again, or repair the file.',
-      },
-      { cause },
-    )
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (error) {
-    throw refuse((error as Error).message, error)
-  }
-  const checked = schema.safeParse(value)
-  if (checked.success) return checked.data
-  const issue = checked.error.issues[0]
-  throw refuse(`${issue.path.join('.') || 'the file'}: ${issue.message}`, checked.error)
+  const checked = checkJson(schema, text)
+  if (checked.ok) return checked.data
+  throw new UserError({
+    what: `${basename(path)} is not usable.`,
+    why: `${path}: ${checked.why}.`,
+    next: 'Download the model again, or repair the file.',
+  })
 }
 
 const content = (token: z.infer<typeof specialToken>): string | undefined =>

@@ -10,6 +10,8 @@ import { readFile } from 'node:fs/promises'
 import { z } from 'zod'
 import { UserError } from '../errors'
 import { readableFileSize } from '../formats/disk-errors'
+import { parseJson } from '../formats/json-text'
+import { checkAgainst } from '../formats/schema-faults'
 import { mode } from '../job-spec'
 import builtIn from './built-in-pack.json'
 
@@ -129,20 +131,21 @@ function checkPlaceholders(pack: PromptPack, refuse: (path: string, why: string)
   for (const key of uses.keys()) visit(key, [])
 }
 
+function packRefusal(source: string, why: string): UserError {
+  return new UserError({
+    what: 'The prompt pack cannot be used.',
+    why: `${source}: ${why}.`,
+    next: 'Correct that field, or use the built-in pack.',
+  })
+}
+
 /** Checks a pack read from `source` (named in errors). UserError names the field. */
 export function parsePromptPack(value: unknown, source: string): PromptPack {
   const refuse = (path: string, why: string): never => {
-    throw new UserError({
-      what: 'The prompt pack cannot be used.',
-      why: `${source}: ${path || 'the file'}: ${why}.`,
-      next: 'Correct that field, or use the built-in pack.',
-    })
+    throw packRefusal(source, `${path}: ${why}`)
   }
-  const checked = packSchema.safeParse(value)
-  if (!checked.success) {
-    const issue = checked.error.issues[0]
-    return refuse(issue.path.join('.'), issue.message)
-  }
+  const checked = checkAgainst(packSchema, value)
+  if (!checked.ok) throw packRefusal(source, checked.why)
   checkPlaceholders(checked.data, refuse)
   return checked.data
 }
@@ -152,7 +155,7 @@ export async function loadPromptPack(file: string): Promise<PromptPack> {
   await readableFileSize(file, 'prompt pack')
   let value: unknown
   try {
-    value = JSON.parse((await readFile(file, 'utf8')).replace(/^\uFEFF/, ''))
+    value = parseJson(await readFile(file, 'utf8'))
   } catch (error) {
     throw new UserError(
       {

@@ -10,6 +10,7 @@ import { removeFolderWhole, removeLeftovers, writeFolderWhole, writeJsonWhole } 
 import { explainingDiskErrors } from '../formats/disk-errors'
 import type { HostTensor, TensorValue } from '../formats/dtypes'
 import { readSafetensors, writeSafetensors } from '../formats/safetensors'
+import { checkJson } from '../formats/schema-faults'
 import { innerLinkType, innerParameterShapes, outerLinkType, outerParameterShapes } from '../nn/link-types'
 import type { GeneratorState } from '../nn/torch-generator'
 import type { DataOrderState } from './data-order'
@@ -180,12 +181,11 @@ function* stateTensors(
 }
 
 async function readStateFile(path: string): Promise<z.infer<typeof stateFile>> {
-  const parsed = stateFile.safeParse(JSON.parse(await readFile(path, 'utf8')))
-  if (parsed.success) return parsed.data
-  const [issue] = parsed.error.issues
+  const parsed = checkJson(stateFile, await readFile(path, 'utf8'))
+  if (parsed.ok) return parsed.data
   throw new UserError({
     what: 'Training cannot be continued from here.',
-    why: `${path} is not a training state of this version (${issue.path.join('.')}: ${issue.message}).`,
+    why: `${path} is not a training state of this version (${parsed.why}).`,
     next: 'Use another checkpoint, or update the app.',
   })
 }

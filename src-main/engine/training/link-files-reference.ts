@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { UserError } from '../errors'
 import { asReadError, codeOf } from '../formats/disk-errors'
+import { checkJson } from '../formats/schema-faults'
 import { fileInside } from './link-files-paths'
 
 export const innerConfigName = 'innerlink_config.json'
@@ -158,16 +159,9 @@ async function readConfig<T>(folder: string, name: string, schema: z.ZodType<T>)
   const text = await readFile(path, 'utf8').catch((error: unknown) => {
     throw asReadError(error, path, 'description of the links')
   })
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (error) {
-    throw wrongConfig(path, `it is not JSON (${(error as Error).message})`)
-  }
-  const parsed = schema.safeParse(value)
-  if (parsed.success) return parsed.data
-  const [issue] = parsed.error.issues
-  throw wrongConfig(path, `${issue.path.join('.') || 'top level'}: ${issue.message}`)
+  const parsed = checkJson(schema, text)
+  if (parsed.ok) return parsed.data
+  throw wrongConfig(path, parsed.why)
 }
 
 /** Also where a symbolic link leads nowhere: that is a fault to tell, not a file that is not there. */

@@ -10,6 +10,8 @@ import { z } from 'zod'
 import { UserError } from '../errors'
 import { asReadError } from '../formats/disk-errors'
 import { writeJsonWhole } from '../formats/atomic-files'
+import { parseJson } from '../formats/json-text'
+import { checkAgainst } from '../formats/schema-faults'
 
 export const manifestName = 'manifest.json'
 export const linksName = 'links.safetensors'
@@ -100,7 +102,7 @@ export async function readManifest(folder: string, files?: readonly string[]): P
 function parseManifest(path: string, text: string): LinkManifest {
   let value: unknown
   try {
-    value = JSON.parse(text)
+    value = parseJson(text)
   } catch (error) {
     throw damaged(path, `is not JSON (${(error as Error).message})`)
   }
@@ -111,11 +113,8 @@ function parseManifest(path: string, text: string): LinkManifest {
       why: `${path} has format ${format}; this version reads format 1.`,
       next: 'Update the app.',
     })
-  const parsed = linkManifest.safeParse(value)
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues
-    throw damaged(path, `is no link manifest (${issue.path.join('.') || 'top level'}: ${issue.message})`)
-  }
+  const parsed = checkAgainst(linkManifest, value)
+  if (!parsed.ok) throw damaged(path, `is no link manifest (${parsed.why})`)
   return parsed.data
 }
 

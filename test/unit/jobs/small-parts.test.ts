@@ -88,11 +88,29 @@ describe('a spec file', () => {
   })
 
   it.each([
-    ['no JSON', '{"kind": "inner",', /JSON/],
-    ['an unknown kind', JSON.stringify({ ...spec, kind: 'outermost' }), /kind/],
-    ['an unknown field', JSON.stringify({ ...spec, learningrate: 1 }), /learningrate/],
-    ['a wrong value', JSON.stringify({ ...spec, batchSize: '2' }), /batchSize/],
-    ['nothing of a job', '[]', /object/],
+    ['no JSON', '{"kind": "inner",\n"role" "solver"}', /spec\.json is not JSON \(line 2, column 8: a colon is missing/],
+    [
+      'an unknown kind',
+      JSON.stringify({ ...spec, kind: 'outermost' }),
+      /^kind: "outermost" is none of inner, outer, evaluate\.$/,
+    ],
+    [
+      'an unknown field',
+      JSON.stringify({ ...spec, learningrate: 1 }),
+      /^the job: there is no "learningrate" here \(did you mean "learningRate"\?\)\.$/,
+    ],
+    ['a wrong value', JSON.stringify({ ...spec, batchSize: '2' }), /^batchSize: "2" is not a number\.$/],
+    ['nothing of a job', '[]', /^the job: a list is not an object\.$/],
+    [
+      'an unknown benchmark of a system',
+      JSON.stringify({
+        kind: 'evaluate',
+        output: 'o',
+        data: spec.data,
+        system: { name: 'mixture', benchmark: 'math' },
+      }),
+      /^system\.benchmark: "math" is none of math500, medqa, .*hotpotqa\.$/,
+    ],
   ])('with %s is refused, naming it', async (_, text, why) => {
     await expect(readSpecFile(write(text))).rejects.toSatisfy((e) => e instanceof UserError && why.test(e.why))
   })

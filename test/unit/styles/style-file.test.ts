@@ -71,9 +71,17 @@ describe('a style file', () => {
 describe('a style file is refused', () => {
   const cases: [string, (style: Raw) => void, RegExp][] = [
     ['a format that is not ours', (s) => (s.format = 'style/2'), /format: .*recursivemas-style\/1/],
-    ['an unknown field', (s) => (s.rounds = 3), /the file: Unrecognized key: "rounds"/],
-    ['an unknown field of an agent', (s) => (s.agents[1].model = 'm'), /agents\.1: Unrecognized key: "model"/],
-    ['an unknown field of a link', (s) => (s.links[0].type = 'x'), /links\.0: Unrecognized key: "type"/],
+    ['an unknown field', (s) => (s.rounds = 3), /the file: there is no "rounds" here \(known are format, name, /],
+    [
+      'an unknown field of an agent',
+      (s) => (s.agents[1].model = 'm'),
+      /agents\.1: there is no "model" here \(known are role, target\)/,
+    ],
+    [
+      'an unknown field of a link',
+      (s) => (s.links[0].type = 'x'),
+      /links\.0: there is no "type" here \(known are key, from, to\)/,
+    ],
     ['the name of a built-in style', (s) => (s.name = 'mixture'), /name: "mixture" is a style of its own already/],
     [
       'two agents with one name',
@@ -91,7 +99,15 @@ describe('a style file is refused', () => {
       (s) => (s.answers = 'judge'),
       /answers: there is no role "judge" \(the agents are asker, answerer\)/,
     ],
-    ['nobody who answers', (s) => delete s.answers, /answers: /],
+    ['nobody who answers', (s) => delete s.answers, /answers: missing \(a text is needed\)/],
+    [
+      'a field with a slip in its name',
+      (s) => {
+        Object.assign(s, { linkz: s.links })
+        delete (s as Partial<Raw>).links
+      },
+      /the file: there is no "linkz" here \(did you mean "links"\?\); links: missing \(a list is needed\)/,
+    ],
     ['a link from an unknown role', (s) => (s.links[0].from = 'judge'), /links\.0\.from: there is no role "judge"/],
     ['a link to an unknown role', (s) => (s.links[1].to = 'judge'), /links\.1\.to: there is no role "judge"/],
     ['prompts of an unknown role', (s) => (s.prompts.judge = {}), /prompts\.judge: there is no role "judge"/],
@@ -137,9 +153,13 @@ describe('a style file is refused', () => {
   })
 
   it('that is not there, or is no JSON', async () => {
-    expect(await refusal(place.path('none.json'))).toMatch(/style file cannot be read.*there is no such file/)
-    writeFileSync(place.path('torn.json'), '{')
-    expect(await refusal(place.path('torn.json'))).toMatch(/style file cannot be read.*torn\.json/)
+    expect(await refusal(place.path('none.json'))).toMatch(/style file cannot be read.*none\.json does not exist/)
+    writeFileSync(place.path('torn.json'), '{\n  "name": "ring"\n  "links": []')
+    expect(await refusal(place.path('torn.json'))).toMatch(
+      /style file cannot be used.*torn\.json: it is not JSON \(line 3, column 3: a comma is missing before "links"\)/,
+    )
+    mkdirSync(place.path('folder.json'))
+    expect(await refusal(place.path('folder.json'))).toMatch(/style file cannot be read.*folder\.json is a folder/)
   })
 })
 

@@ -391,7 +391,7 @@ describe('descriptions that are no good', () => {
     const told = async (config: string) => refusal((await described(config)).load())
     expect(await told(JSON.stringify({ adapters, note: 'x'.repeat(2 ** 20) }))).toMatch(/far too many/)
     expect(await told('{')).toMatch(/it is not JSON/)
-    expect(await told('[]')).toMatch(/outerlink_config\.json: top level/)
+    expect(await told('[]')).toMatch(/outerlink_config\.json: the file: a list is not an object/)
     expect(await told('{"adapters": {"outer_12": "outer_12.pt"}}')).toMatch(/outerlink_config\.json: adapters/)
     expect(await told(JSON.stringify({ adapters: [...adapters, adapters[0]] }))).toMatch(/lists outer_12 twice/)
     const [first, ...others] = adapters
