@@ -10,7 +10,7 @@ import type { Agent } from './agents/agent'
 import { WatchedAgent } from './agents/context-watch'
 import { openAgent, type OnnxAgent } from './agents/onnx-agent'
 import { openModelWeights } from './formats/model-weights'
-import type { AgentSpec, JobSpec } from './job-spec'
+import type { AgentSpec, JobSpec, OuterJob } from './job-spec'
 import { readConfig } from './models/families'
 import { LinkSessions } from './nn/link-graphs'
 import { initInnerLink, initOuterLink } from './nn/link-init'
@@ -220,6 +220,14 @@ export interface OuterChoice {
   readonly given: OuterLinksFile | null
   /** Where they are from. */
   readonly path?: string
+}
+
+/** The type of a link that is not loaded. */
+export function freshLinkType(
+  { linkType, linkTypes }: Pick<OuterJob, 'linkType' | 'linkTypes'>,
+  key: string,
+): OuterLinkType {
+  return Object.hasOwn(linkTypes, key) ? linkTypes[key] : linkType
 }
 
 /** The outer links of a team, drawn in creation order after the inner ones, or loaded. Their parameters may be trained in place. */

@@ -10,6 +10,19 @@ import { releasedNames } from './released/systems'
 
 const count = z.number().int().min(1)
 const countOrZero = z.number().int().min(0)
+
+/** Far above what anybody has a use for: a slip of the keyboard is refused before it fills memory or runs for months. */
+const upTo = (most: number) => count.max(most, atMost(most))
+const atMost = (most: number) => `at most ${most.toLocaleString('en-GB')}`
+const mostRounds = 100
+const mostLatents = 4096
+const roundCount = upTo(mostRounds)
+/** Positions of a text or of latents. */
+const positions = upTo(2 ** 20)
+const latentRows = upTo(mostLatents)
+const rowsAtOnce = upTo(4096)
+const stepCount = upTo(100_000_000)
+
 const path = z.string().min(1)
 
 /** `reference`: the published behaviour with its known defects. `corrected`: our default (README lists what it changes). */
@@ -28,8 +41,8 @@ export const dataSpec = z.strictObject({
 })
 
 const optimiser = {
-  steps: count.default(20000),
-  batchSize: count.default(2),
+  steps: stepCount.default(20000),
+  batchSize: rowsAtOnce.default(2),
   learningRate: z.number().positive().default(5e-4),
   schedule: z.enum(['cosine', 'constant']).default('cosine'),
   warmupSteps: countOrZero.default(10),
@@ -37,7 +50,7 @@ const optimiser = {
   /** Global gradient norm; 0 = no clipping. */
   maxGradNorm: z.number().min(0).default(1),
   /** Micro-batches per optimiser step. */
-  accumulate: count.default(1),
+  accumulate: rowsAtOnce.default(1),
 }
 
 const saving = {
@@ -60,7 +73,7 @@ const common = {
   /** Where states that depend on no trained weight are kept between runs; default: <output>/cache. */
   cache: path.optional(),
   /** Threads of the compute engine; default: all physical cores. */
-  threads: count.optional(),
+  threads: upTo(1024).optional(),
 }
 
 /** sequential, mixture, distillation, deliberation, or the path of a style file (.json; styles/style-file.ts). */
@@ -116,9 +129,9 @@ export const systemSpec = z.union([
 export const validationSpec = z.strictObject({
   data: dataSpec,
   every: count.default(50),
-  rounds: count.default(3),
-  latentSteps: count.default(32),
-  maxNewTokens: count.default(64),
+  rounds: roundCount.default(3),
+  latentSteps: latentRows.default(32),
+  maxNewTokens: positions.default(64),
   grader: z.enum(['math', 'exact']).default('math'),
   /** Stop when so many validations brought no better metric; 0 = never. */
   patience: countOrZero.default(0),
@@ -152,24 +165,24 @@ export const innerJob = z.strictObject({
   textColumn: z.string().min(1).optional(),
   cosineWeight: z.number().default(1),
   mseWeight: z.number().default(0),
-  maxLength: count.default(2048),
+  maxLength: positions.default(2048),
   task: z.enum(['math', 'code', 'choice']).default('math'),
   ...optimiser,
   ...saving,
   /** Judge the link by its rollouts on held-out rows: how often the agent's own head reads the rolled-out latents as the target text. */
   validation: z
-    .strictObject({ data: dataSpec, every: count.default(100), latentSteps: count.default(32), patience: countOrZero.default(0) })
+    .strictObject({ data: dataSpec, every: count.default(100), latentSteps: latentRows.default(32), patience: countOrZero.default(0) })
     .optional(),
 })
 
 export const alignSpec = z.strictObject({
-  steps: count.default(300),
-  batchSize: count.default(64),
+  steps: stepCount.default(300),
+  batchSize: rowsAtOnce.default(64),
   learningRate: z.number().positive().default(3e-3),
   warmupSteps: countOrZero.default(10),
   /** Rows whose rollouts are made once. */
-  rows: count.default(1000),
-  latentSteps: count.default(32),
+  rows: upTo(1_000_000).default(1000),
+  latentSteps: latentRows.default(32),
   /** What stands at places after the end of a text. */
   filler: z.string().default('.'),
   /** Least squares: weight of the penalty, relative to the mean variance of the latents. */
@@ -192,7 +205,11 @@ export const outerJob = z.strictObject({
   align: alignSpec.optional(),
   lastNorm,
   /** One number, or a range from which every batch draws. */
-  rounds: z.union([count, z.strictObject({ from: count, to: count })]).default(3),
+  rounds: z
+    .union([roundCount, z.strictObject({ from: roundCount, to: roundCount })], {
+      error: `a whole number from 1 to ${mostRounds}, or { "from", "to" } with two of them`,
+    })
+    .default(3),
   /** A column that holds the least rounds a row needs: rows of a batch share it and rounds are drawn from it upwards. */
   roundsColumn: z.string().optional(),
   /** Default: reference -> `reference`, corrected -> `shifted`. */
@@ -200,11 +217,11 @@ export const outerJob = z.strictObject({
   /** Default: reference -> `same`, corrected -> `self-fed`. */
   feedback: z.enum(['same', 'self-fed', 'before-answer']).optional(),
   /** Rows that cross a link at most; also the length of self-fed rollouts. */
-  latentCap: count.default(80),
+  latentCap: latentRows.default(80),
   /** Only the last round's cross-entropy counts; else earlier rounds join at `earlierRoundsWeight`. */
   superviseFinalOnly: z.boolean().default(true),
   earlierRoundsWeight: z.number().min(0).default(0.1),
-  maxLength: count.default(4096),
+  maxLength: positions.default(4096),
   task: z.enum(['math', 'code', 'choice']).default('math'),
   /** Question before plan in the solver's prompt. */
   solverQuestionFirst: z.boolean().default(false),
@@ -216,7 +233,7 @@ export const outerJob = z.strictObject({
 })
 
 export const generationSpec = z.strictObject({
-  maxNewTokens: count.default(2000),
+  maxNewTokens: positions.default(2000),
   sample: z.boolean().default(false),
   temperature: z.number().positive().optional(),
   topK: countOrZero.optional(),
@@ -251,10 +268,10 @@ export const evaluateJob = z.strictObject({
   /** Column names, where the data has others. */
   questionColumn: z.string().optional(),
   answerColumn: z.string().optional(),
-  rounds: count.default(3),
-  latentSteps: countOrZero.default(32),
-  batchSize: count.default(8),
-  rollouts: count.default(1),
+  rounds: roundCount.default(3),
+  latentSteps: countOrZero.max(mostLatents, atMost(mostLatents)).default(32),
+  batchSize: rowsAtOnce.default(8),
+  rollouts: upTo(10_000).default(1),
   generation: generationSpec.default(generationSpec.parse({})),
   /** `math` (reference and strict verdicts) or `exact` (all words and the end token). */
   grader: z.enum(['math', 'exact']).default('math'),
@@ -266,7 +283,22 @@ export const evaluateJob = z.strictObject({
 
 const anyJob = z.discriminatedUnion('kind', [innerJob, outerJob, evaluateJob])
 
-export const jobSpec = z.preprocess(withRecommended, anyJob)
+export const jobSpec = z.preprocess((raw, { addIssue }) => {
+  const path = pathOfProto(raw)
+  if (path) addIssue({ code: 'custom', path, message: 'there is nothing of this name' })
+  return withRecommended(raw)
+}, anyJob)
+
+/** Where a spec has a field that no schema sees, as objects take it for something else. */
+function pathOfProto(value: unknown): string[] | null {
+  if (typeof value !== 'object' || value === null) return null
+  if (Object.hasOwn(value, '__proto__')) return ['__proto__']
+  for (const [key, inner] of Object.entries(value)) {
+    const path = pathOfProto(inner)
+    if (path) return [key, ...path]
+  }
+  return null
+}
 
 export type JobSpec = z.infer<typeof anyJob>
 export type InnerJob = z.infer<typeof innerJob>

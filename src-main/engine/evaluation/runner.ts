@@ -9,7 +9,15 @@ import { UserError } from '../errors'
 import { writeFileWhole, writeJsonWhole } from '../formats/atomic-files'
 import { explainingDiskErrors } from '../formats/disk-errors'
 import type { JobContext } from '../job-context'
-import { type GivenLinks, openMembers, openTeam, promptSettings, readLinks, type Resources } from '../job-setup'
+import {
+  freshLinkType,
+  type GivenLinks,
+  openMembers,
+  openTeam,
+  promptSettings,
+  readLinks,
+  type Resources,
+} from '../job-setup'
 import type { JobEventOf } from '../job-events'
 import type { AgentSpec, EvaluateJob } from '../job-spec'
 import { TorchGenerator } from '../nn/torch-generator'
@@ -171,7 +179,7 @@ async function openLinks(
     members,
     generator,
     {
-      type: (key) => given.outer?.links.get(key)?.type ?? job.linkTypes[key] ?? job.linkType,
+      type: (key) => given.outer?.links.get(key)?.type ?? freshLinkType(job, key),
       given: untrained ? null : given.outer,
       path: job.outerLinks,
     },

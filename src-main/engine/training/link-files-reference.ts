@@ -100,12 +100,12 @@ export interface ReferenceOrigin {
   readonly models: readonly string[]
 }
 
-const shapes: Readonly<Record<string, string | undefined>> = {
-  chain: 'sequential',
-  hie: 'mixture',
-  distill: 'distillation',
-  deliberation: 'deliberation',
-}
+const shapes: ReadonlyMap<unknown, string> = new Map([
+  ['chain', 'sequential'],
+  ['hie', 'mixture'],
+  ['distill', 'distillation'],
+  ['deliberation', 'deliberation'],
+])
 
 /** Reads `ReferenceOrigin`; `agents`: how a style's agents are called in outer_adapter_config.json. */
 export async function readReferenceOrigin(
@@ -114,8 +114,10 @@ export async function readReferenceOrigin(
 ): Promise<ReferenceOrigin> {
   const { paradigm } = (await readConfig(folder, outerConfigName, outerConfig)) ?? {}
   const facts = (await readConfig(folder, outerAdapterConfigName, z.record(z.string(), z.unknown()))) ?? {}
-  const style = paradigm ?? (typeof facts.mas_shape === 'string' ? shapes[facts.mas_shape] : undefined) ?? null
-  const models = (style === null ? [] : (agents[style] ?? [])).map((agent) => facts[`${agent}_model_name_or_path`])
+  const style = paradigm ?? shapes.get(facts.mas_shape) ?? null
+  const models = (style !== null && Object.hasOwn(agents, style) ? agents[style] : []).map(
+    (agent) => facts[`${agent}_model_name_or_path`],
+  )
   const { mas_task: task, num_recursive_rounds: rounds } = facts
   return {
     style,

@@ -1,6 +1,7 @@
 /** What an outer job leaves open, settled: defaults that depend on other settings, and settings that do not go together. */
 import { repeats } from '../defects'
 import { UserError } from '../errors'
+import { freshLinkType } from '../job-setup'
 import { type AlignSpec, alignSpec, type JobSpec, type OuterJob } from '../job-spec'
 import type { OuterLinkType } from '../nn/link-types'
 import type { StyleGraph } from '../styles/style'
@@ -35,7 +36,7 @@ export function settleOuter(
       why: `It goes from ${rounds.from} to ${rounds.to}.`,
       next: 'Give the smaller number first.',
     })
-  const type = (key: string) => job.linkTypes[key] ?? job.linkType
+  const type = (key: string) => freshLinkType(job, key)
   const started = job.start !== 'random'
   if (job.start === 'least-squares') {
     if (job.startFrom !== undefined)
