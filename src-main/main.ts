@@ -13,6 +13,7 @@ import { createHandlers } from './bridge/handlers'
 import { answer, errorForPage } from './bridge/serve'
 import { UserError } from './engine/errors'
 import { makeFolder } from './engine/formats/make-folder'
+import { hubAddress, publicHub } from './hub/address'
 import { utilitySpawner } from './jobs/spawn-utility'
 import { Studio } from './studio'
 import { AppLog } from './system/app-log'
@@ -164,6 +165,17 @@ function serve(): void {
       sendSettings()
       return settingsView()
     },
+    setHub: (endpoint) => {
+      if (process.env.HF_ENDPOINT)
+        throw new UserError({
+          what: 'The hub address was not changed.',
+          why: 'HF_ENDPOINT names it.',
+          next: 'Start the app without that variable.',
+        })
+      void settings.update({ hubEndpoint: endpoint === null ? null : hubAddress(endpoint) })
+      sendSettings()
+      return settingsView()
+    },
     remember: (key, value) => {
       const { [key]: _, ...others } = settings.get().view
       void settings.update({ view: value === null ? others : { ...others, [key]: value } })
@@ -270,8 +282,15 @@ function systemInfo(): Promise<SystemInfo> {
 }
 
 function settingsView(): SettingsView {
-  const { appearance, view } = settings.get()
-  return { appearance, view, workspace: workspaceFolder(), workspaceFixed: Boolean(process.env.STUDIO_WORKSPACE) }
+  const { appearance, view, hubEndpoint } = settings.get()
+  const fixedHub = process.env.HF_ENDPOINT
+  return {
+    appearance,
+    view,
+    workspace: workspaceFolder(),
+    workspaceFixed: Boolean(process.env.STUDIO_WORKSPACE),
+    hub: { endpoint: fixedHub || (hubEndpoint ?? publicHub), fixed: Boolean(fixedHub), usual: hubEndpoint === null },
+  }
 }
 
 function workspaceFolder(): string {

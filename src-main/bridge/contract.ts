@@ -21,11 +21,18 @@
  *   projects/changed   a project was added, or the workspace changed: ask projects/list again
  *   settings/changed   the new settings (also when the operating system changes between light and dark: see `dark`)
  *   system/usage       every 2 s while the window can be seen
+ *   download/…, models/…, datasets/…   see model-requests.ts and dataset-requests.ts, which are parts of this file
  *   notice             something went wrong (or right) that no request was waiting for
  * Subscribe first, then ask: an event that arrives in between is then only a repetition. Metrics: drop points whose step is not
  * greater than the last one shown, except when a run/changed says that the run was resumed from an earlier step: ask runs/metrics again.
  */
 import { z } from 'zod'
+import type * as d from './dataset-views'
+import { datasetEvents, datasetRequests } from './dataset-requests'
+import type * as m from './model-views'
+import { modelEvents, modelRequests } from './model-requests'
+import type * as w from './system-views'
+import { systemRequests } from './system-requests'
 import * as v from './views'
 
 const none = z.strictObject({})
@@ -61,6 +68,8 @@ export const requests = {
     params: z.strictObject({ key: z.string().min(1).max(100), value: z.string().max(65536).nullable() }),
     result: done,
   },
+  /** The address of the hub; null: the usual one. Refused while HF_ENDPOINT names it. */
+  'settings/hub': { params: z.strictObject({ endpoint: z.string().max(500).nullable() }), result: v.settingsView },
   /** Lets the person choose another workspace folder (native dialog); unchanged settings when cancelled. */
   'settings/chooseWorkspace': { params: none, result: v.settingsView },
 
@@ -161,6 +170,9 @@ export const requests = {
     params: z.strictObject({ ...ofRun, step: z.number().int().min(0) }),
     result: z.strictObject({ folder: z.string().nullable(), files: z.array(z.string()) }),
   },
+  ...modelRequests,
+  ...datasetRequests,
+  ...systemRequests,
 } as const satisfies Record<string, { params: z.ZodType; result: z.ZodType }>
 
 export const events = {
@@ -175,6 +187,8 @@ export const events = {
   'settings/changed': z.strictObject({ settings: v.settingsView, dark: z.boolean() }),
   'system/usage': z.strictObject({ system: v.systemInfo }),
   notice: z.strictObject({ level: z.enum(['info', 'error']), error: v.studioError }),
+  ...modelEvents,
+  ...datasetEvents,
 } as const satisfies Record<string, z.ZodType>
 
 export type RequestName = keyof typeof requests
@@ -226,3 +240,42 @@ export type Appearance = z.output<typeof v.appearance>
 export type SettingsView = z.output<typeof v.settingsView>
 export type SystemInfo = z.output<typeof v.systemInfo>
 export type AppInfo = z.output<typeof v.appInfo>
+export type RepositoryKind = z.output<typeof m.repositoryKind>
+export type MemoryFit = z.output<typeof m.memoryFit>
+export type FoundRepository = z.output<typeof m.foundRepository>
+export type RepositoryView = z.output<typeof m.repositoryView>
+export type RevisionView = z.output<typeof m.revisionView>
+export type DownloadState = z.output<typeof m.downloadState>
+export type DownloadView = z.output<typeof m.downloadView>
+export type LibrarySource = z.output<typeof m.source>
+export type UsedBy = z.output<typeof m.usedBy>
+export type ModelView = z.output<typeof m.modelView>
+export type VerifyOutcome = z.output<typeof m.verifyOutcome>
+export type CachedModel = z.output<typeof m.cachedModel>
+export type KeyView = z.output<typeof m.keyView>
+export type DataFormat = z.output<typeof d.dataFormat>
+export type TextEncoding = z.output<typeof d.encoding>
+export type DatasetFile = z.output<typeof d.datasetFile>
+export type DatasetEntry = z.output<typeof d.datasetEntry>
+export type ColumnView = z.output<typeof d.columnView>
+export type OpenedDataset = z.output<typeof d.openedDataset>
+export type DataRow = z.output<typeof d.rowView>
+export type RowCondition = z.output<typeof d.condition>
+export type RowOrderRequest = z.output<typeof d.orderRequest>
+export type RowOrderState = z.output<typeof d.orderState>
+export type Histogram = z.output<typeof d.histogram>
+export type ColumnStatistics = z.output<typeof d.columnStatistics>
+export type FieldView = z.output<typeof d.fieldView>
+export type StyleView = z.output<typeof d.styleView>
+export type FieldMapping = z.output<typeof d.fieldMapping>
+export type RunUse = z.output<typeof d.use>
+export type MappingProblemKind = z.output<typeof d.mappingProblemKind>
+export type MappingProblem = z.output<typeof d.mappingProblem>
+export type MappingReport = z.output<typeof d.mappingReport>
+export type PreviewPiece = z.output<typeof d.previewPiece>
+export type PromptPreview = z.output<typeof d.promptPreview>
+export type TokenLengths = z.output<typeof d.tokenLengths>
+export type DataChoice = z.output<typeof w.dataChoice>
+export type SystemDraft = z.output<typeof w.systemDraft>
+export type DraftProblem = z.output<typeof w.draftProblem>
+export type DraftReport = z.output<typeof w.draftReport>

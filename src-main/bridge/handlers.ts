@@ -5,6 +5,7 @@ import { resultDetail, resultsOf, resultSummary } from '../workspace/results'
 import type { Studio } from '../studio'
 import type { Appearance, AppInfo, SettingsView, StudioError, SystemInfo } from './contract'
 import type { Handlers } from './serve'
+import { unansweredYet } from './unanswered'
 
 export interface Shell {
   info(): AppInfo
@@ -13,6 +14,8 @@ export interface Shell {
   reveal(folder: string): Promise<void>
   settings(): SettingsView
   setAppearance(appearance: Appearance): SettingsView
+  /** Throws UserError for what is no address. */
+  setHub(endpoint: string | null): SettingsView
   remember(key: string, value: string | null): void
   /** Lets the person choose where something goes; null where they do not. */
   chooseFolder(title: string): Promise<string | null>
@@ -28,6 +31,7 @@ export function createHandlers(studio: () => Studio, shell: Shell): Handlers {
   const resultRun = ({ project, result }: { project: string; result: string }) =>
     studio().runs.get({ project, id: result })
   return {
+    ...unansweredYet,
     'app/info': () => shell.info(),
     'app/reveal': async (place) => {
       const { places, projects, runs } = studio()
@@ -62,6 +66,7 @@ export function createHandlers(studio: () => Studio, shell: Shell): Handlers {
       shell.remember(key, value)
       return {}
     },
+    'settings/hub': ({ endpoint }) => shell.setHub(endpoint),
     'settings/chooseWorkspace': () => shell.chooseWorkspace(),
 
     'system/info': () => shell.system(),

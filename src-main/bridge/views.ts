@@ -373,6 +373,8 @@ export const settingsView = z.strictObject({
   workspace: z.string(),
   /** The folder came from STUDIO_WORKSPACE and cannot be changed here. */
   workspaceFixed: z.boolean(),
+  /** `fixed`: the address came from HF_ENDPOINT and cannot be changed here. `usual`: it is the one that holds without a setting. */
+  hub: z.strictObject({ endpoint: z.string(), fixed: z.boolean(), usual: z.boolean() }),
   /** What the page wants to find again (screen, filters, column widths): key -> JSON text. */
   view: z.record(z.string(), z.string()),
 })

@@ -16,6 +16,8 @@ export const settings = z.object({
   appearance: appearance.default('system'),
   /** null: the default folder. */
   workspace: z.string().nullable().default(null),
+  /** null: the usual one. */
+  hubEndpoint: z.string().nullable().default(null),
   view: z.record(z.string(), z.string()).default({}),
   window: z
     .object({

@@ -11,7 +11,8 @@ import type {
 } from '../../src-main/bridge/contract'
 import * as data from './fixture-data'
 
-type Answers = { [N in RequestName]: (params: RequestParams<N>) => Extract<Reply<N>, { ok: true }>['value'] }
+/** What the shown screens ask; any other request is refused. */
+type Answers = { [N in RequestName]?: (params: RequestParams<N>) => Extract<Reply<N>, { ok: true }>['value'] }
 
 export function fixtureBridge(query: URLSearchParams): StudioBridge {
   let state = (query.get('state') ?? 'running') as data.FixtureState
@@ -20,6 +21,7 @@ export function fixtureBridge(query: URLSearchParams): StudioBridge {
     appearance: (query.get('appearance') ?? 'system') as SettingsView['appearance'],
     workspace: '/home/maria/RecursiveMAS',
     workspaceFixed: false,
+    hub: { endpoint: 'https://huggingface.co', fixed: false, usual: true },
     view: query.has('place') ? { place: query.get('place') ?? '' } : {},
   }
   const listeners = new Map<EventName, Set<(payload: never) => void>>()
@@ -152,7 +154,9 @@ export function fixtureBridge(query: URLSearchParams): StudioBridge {
       p: 0.03125,
     }),
     'results/questions': ({ filter = 'all', search = '', offset = 0, limit = 100 }) => {
-      const rows = Array.from({ length: Number(query.get('questions') ?? 300) }, (_, index) => data.question(index, undefined))
+      const rows = Array.from({ length: Number(query.get('questions') ?? 300) }, (_, index) =>
+        data.question(index, undefined),
+      )
         .filter((view) => filter === 'all' || (filter === 'right') === view.correct)
         .filter((view) => view.question.includes(search))
         .map((view) => ({
@@ -196,7 +200,9 @@ export function fixtureBridge(query: URLSearchParams): StudioBridge {
     async request(name, params) {
       await new Promise((resolve) => setTimeout(resolve, delay))
       try {
-        return { ok: true, value: answers[name](params) } as Reply<typeof name>
+        const given = answers[name]
+        if (!given) throw new Error(`there is nothing made up for ${name}`)
+        return { ok: true, value: given(params) } as Reply<typeof name>
       } catch (error) {
         return {
           ok: false,
