@@ -7,6 +7,7 @@ import { createReadStream } from 'node:fs'
 import { access } from 'node:fs/promises'
 import { basename, extname, join } from 'node:path'
 import { UserError } from '../engine/errors'
+import { readableFileSize } from '../engine/formats/disk-errors'
 import type { JobSpec } from '../engine/job-spec'
 import { detectFormat } from './detect-format'
 import { saveRows } from './derived'
@@ -47,6 +48,7 @@ function isData(value: unknown): value is DataFields {
 async function prepareOne(data: DataFields, folder: string, options: OpenOptions): Promise<unknown> {
   const { file, field, ...rest } = data
   if (await engineReads(file)) return data
+  await readableFileSize(file, 'data file')
   // named by what it holds, so that a run that goes on finds the same file
   const name = `${basename(file, extname(file))}-${(await contentHash(file, field)).slice(0, 16)}.jsonl`
   const target = join(folder, name)

@@ -17,7 +17,7 @@ import { initInnerLink, initOuterLink } from './nn/link-init'
 import type { LinkParameters, OuterLinkType } from './nn/link-types'
 import type { TorchGenerator } from './nn/torch-generator'
 import type { PromptSettings } from './styles/row-prompts'
-import type { StyleDefinition } from './styles/style'
+import { namedLinks, type StyleDefinition } from './styles/style'
 import { packOf } from './styles/style-file'
 import type { Member, OuterLink, Team } from './styles/team'
 import { loadModelText, type ModelText, promptPackHash, type PromptPack, requireChat } from './text'
@@ -178,7 +178,10 @@ export async function readLinks(
   const inner: (InnerLinkFile | null)[] = []
   for (const [i, { innerLink }] of agents.entries())
     inner.push(innerLink === undefined ? null : await loadInnerLink(innerLink, { width: widths[i], task }))
-  const expected = style.links.map((l) => ({ key: l.key, inWidth: widths[l.source], outWidth: widths[l.target] }))
+  const expected = namedLinks(style).map((link, i) => {
+    const { source, target } = style.links[i]
+    return { ...link, inWidth: widths[source], outWidth: widths[target] }
+  })
   return { inner, outer: outerPath === undefined ? null : await loadOuterLinks(outerPath, { expected, task }) }
 }
 

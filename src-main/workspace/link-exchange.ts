@@ -123,8 +123,7 @@ export async function exportedOuter(
 ): Promise<ExportedOuter[]> {
   const wanted = expected.map(({ key, inWidth, outWidth }) => ({ key, inWidth, outWidth }))
   const { links, manifest, source } = await loadOuterLinks(from, { expected: wanted, task })
-  const keys = wanted.map((w) => w.key)
-  const files = manifest || !(await isFolder(source)) ? null : await findReferenceOuter(source, task, keys)
+  const files = manifest || !(await isFolder(source)) ? null : await findReferenceOuter(source, task, wanted)
   const found: ExportedOuter[] = []
   for (const link of links.values()) {
     const file = files?.get(link.key)?.file
@@ -202,7 +201,8 @@ async function importOuter(
   const origin = await readReferenceOrigin(from, referenceAgents)
   const expected: ExpectedOuterLink[] = []
   const stored: Record<string, FloatStorage> = {}
-  for (const [key, { file }] of await findReferenceOuter(from, task, keys)) {
+  const named = keys.map((key) => ({ key }))
+  for (const [key, { file }] of await findReferenceOuter(from, task, named)) {
     const { storage, ...widths } = await look(file)
     expected.push({ key, ...widths })
     stored[key] = storage

@@ -112,7 +112,7 @@ export class WatchedAgent implements Agent {
     if (first)
       this.warn(
         `The model of ${this.name} was made for ${count(this.limit)} positions, but is given a text that comes to ` +
-          `${count(this.longest)} with filled slots and the ${count(toCome)} latents or tokens to be made. Such texts are read ` +
+          `${count(this.longest)} with filled slots${toCome > 0 ? ` and the ${made(toCome)} to be made` : ''}. Such texts are read ` +
           `all the same, and the results may suffer; how many there were is told at the end. For shorter ones lower the ` +
           `latent steps, the new tokens or the length limit of the training, or choose a model with a longer context.`,
       )
@@ -120,3 +120,4 @@ export class WatchedAgent implements Agent {
 }
 
 const count = (n: number): string => n.toLocaleString('en')
+const made = (n: number): string => (n === 1 ? '1 latent or token' : `${count(n)} latents or tokens`)

@@ -25,6 +25,7 @@ const longestText = 500 * 2 ** 20
 
 /** Reads all rows. `field` is only for JSON objects; default "data". UserErrors name the line, row or field that is wrong. */
 export async function readRawRows(file: string, field: string | undefined): Promise<RawFile> {
+  const size = await readableFileSize(file, 'data file')
   const extension = extname(file).toLowerCase()
   if (extension !== '.json' && extension !== '.jsonl')
     throw new UserError({
@@ -32,7 +33,6 @@ export async function readRawRows(file: string, field: string | undefined): Prom
       why: `${file} ends in ${extension ? `"${extension}"` : 'nothing'}; .json and .jsonl are known.`,
       next: 'Convert it to one of them.',
     })
-  const size = await readableFileSize(file, 'data file')
   return extension === '.json' ? readJson(file, size, field) : readJsonLines(file)
 }
 

@@ -2,6 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../errors'
+import { codeOf } from '../formats/disk-errors'
 import { parseJson } from '../formats/json-text'
 import type { DecoderConfig } from './config'
 import { gemma3Config, gemma3TextConfig } from './gemma3'
@@ -48,7 +49,7 @@ export async function readConfig(folder: string): Promise<DecoderConfig> {
     throw new UserError(
       {
         what: 'The model folder cannot be read.',
-        why: `${path} ${(cause as NodeJS.ErrnoException).code === 'ENOENT' ? 'does not exist' : 'cannot be opened'}.`,
+        why: whyUnread(folder, codeOf(cause)),
         next: 'Choose a folder that holds a model in Hugging Face layout (config.json, *.safetensors, tokenizer.json).',
       },
       { cause },
@@ -67,4 +68,9 @@ export async function readConfig(folder: string): Promise<DecoderConfig> {
     throw new UserError({ what: 'The model folder cannot be read.', why: `${path} is not a JSON object.`, next: 'Get the file again.' })
   }
   return resolveConfig(raw as RawConfig)
+}
+
+function whyUnread(folder: string, code: string): string {
+  if (code === 'ENOTDIR') return `${folder} is a file; the folder that it lies in may be the model's.`
+  return `${join(folder, 'config.json')} ${code === 'ENOENT' ? 'does not exist' : 'cannot be opened'}.`
 }

@@ -7,7 +7,7 @@ import { basename, join } from 'node:path'
 import { UserError } from '../errors'
 import { asReadError } from '../formats/disk-errors'
 import { outerLinkType } from '../nn/link-types'
-import type { StyleDefinition } from '../styles/style'
+import { namedLinks, type StyleDefinition } from '../styles/style'
 import { requireKeys } from '../training/link-files'
 import { findReferenceInner, findReferenceOuter } from '../training/link-files-reference'
 import { manifestName } from '../training/link-manifest'
@@ -93,10 +93,10 @@ async function innerLinkIn(folder: string, task: string | undefined): Promise<st
 
 async function checkOuterLinks(folder: string, style: StyleDefinition, task: string): Promise<void> {
   if ((await namesIn(folder)).includes(manifestName)) return
-  const keys = style.links.map((l) => l.key)
-  const found = await findReferenceOuter(folder, task, keys)
-  requireKeys(folder, style.links, [...found.keys()])
-  for (const key of keys) {
+  const links = namedLinks(style)
+  const found = await findReferenceOuter(folder, task, links)
+  requireKeys(folder, links, [...found.keys()])
+  for (const { key } of links) {
     const { file, type } = found.get(key)!
     if (type !== null) outerLinkType(type, file)
   }

@@ -51,3 +51,8 @@ export function isFeedback(link: StyleLink): boolean {
 export function linksInto(style: StyleGraph, agent: number, round: number): StyleLink[] {
   return style.links.filter((l) => l.target === agent && (round > 0 || !isFeedback(l)))
 }
+
+/** Every link with the roles that it joins, in creation order. */
+export function namedLinks({ links, roles }: StyleDefinition): { key: string; from: string; to: string }[] {
+  return links.map(({ key, source, target }) => ({ key, from: roles[source].role, to: roles[target].role }))
+}

@@ -2,7 +2,7 @@
  * Training checkpoints: `step-N` folders under a run's `checkpoints`. Each is a link checkpoint like any other and holds
  * beside it all that the run needs to go on as if it had never stopped: moments, generator, place in the data, counters.
  */
-import { mkdir, readdir, readFile } from 'node:fs/promises'
+import { mkdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { z } from 'zod'
 import { UserError } from '../errors'
@@ -13,6 +13,7 @@ import { readSafetensors, writeSafetensors } from '../formats/safetensors'
 import { checkJson } from '../formats/schema-faults'
 import { innerLinkType, innerParameterShapes, outerLinkType, outerParameterShapes } from '../nn/link-types'
 import type { GeneratorState } from '../nn/torch-generator'
+import { listSteps } from './checkpoint-folders'
 import type { DataOrderState } from './data-order'
 import { writeLinkFolder } from './link-files'
 import { checkNumbers, type LinkRecord, takeParameters } from './link-files-record'
@@ -125,17 +126,6 @@ export async function newestCheckpoint(checkpoints: string): Promise<FoundCheckp
     }
   }
   return null
-}
-
-/** Steps that have a folder, ascending. */
-export async function listSteps(checkpoints: string): Promise<number[]> {
-  const names = await readdir(checkpoints).catch(() => [])
-  return names
-    .flatMap((name) => {
-      const found = /^step-(\d+)$/.exec(name)
-      return found ? [Number(found[1])] : []
-    })
-    .sort((a, b) => a - b)
 }
 
 async function prune(checkpoints: string, newest: number, best: number | null, keepLast: number): Promise<void> {

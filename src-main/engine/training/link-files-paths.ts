@@ -8,12 +8,12 @@ import { asReadError } from '../formats/disk-errors'
  * The path of an ordinary file that a manifest in `folder` names. Absolute names, `..` and links that lead out are UserErrors. One
  * way out is allowed: a Hugging Face cache keeps the files of `snapshots/<commit>` as links into its own `blobs`.
  */
-export async function fileInside(folder: string, name: string): Promise<string> {
+export async function fileInside(folder: string, name: string, kind = 'link file'): Promise<string> {
   if (name === '' || name.includes('\0') || /^([/\\]|[A-Za-z]:)/.test(name) || name.split(/[/\\]/).includes('..'))
     throw outside(folder, name)
   const path = join(folder, name)
   const [root, target] = await Promise.all([realpath(folder), realpath(path)]).catch((error: unknown) => {
-    throw asReadError(error, path, 'link file')
+    throw asReadError(error, path, kind)
   })
   if (!isWithin(root, target) && !isHubBlob(root, target)) throw outside(folder, name)
   if (!(await stat(target)).isFile())

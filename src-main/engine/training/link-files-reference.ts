@@ -8,6 +8,7 @@ import { z } from 'zod'
 import { UserError } from '../errors'
 import { asReadError, codeOf } from '../formats/disk-errors'
 import { checkJson } from '../formats/schema-faults'
+import { refuseRunFolder } from './checkpoint-folders'
 import { fileInside } from './link-files-paths'
 
 export const innerConfigName = 'innerlink_config.json'
@@ -50,6 +51,7 @@ export async function findReferenceInner(folder: string, task?: string): Promise
   }
   const candidates = name === undefined ? [adapterName] : [taskScoped(adapterName, name), adapterName]
   for (const candidate of candidates) if (await exists(join(folder, candidate))) return fileInside(folder, candidate)
+  await refuseRunFolder(folder)
   throw new UserError({
     what: 'There is no inner link here.',
     why: `${folder} has neither manifest.json nor ${candidates.join(' nor ')}.`,
@@ -62,22 +64,34 @@ export async function readAdapterType(folder: string): Promise<string | null> {
   return (await readConfig(folder, adapterConfigName, adapterConfig))?.adapter_type ?? null
 }
 
+/** An outer link with the roles that it joins, where they are known. */
+export interface NamedLink {
+  readonly key: string
+  readonly from?: string
+  readonly to?: string
+}
+
+export function linkWords({ key, from, to }: NamedLink): string {
+  return from === undefined || to === undefined ? key : `${key} (from ${from} to ${to})`
+}
+
 /** Outer link key -> file and named type. Without an outerlink_config.json the files `<key>.pt` are taken. */
 export async function findReferenceOuter(
   folder: string,
   task: string | undefined,
-  keys: readonly string[],
+  links: readonly NamedLink[],
 ): Promise<Map<string, { file: string; type: string | null }>> {
   const config = await readConfig(folder, outerConfigName, outerConfig)
   const found = new Map<string, { file: string; type: string | null }>()
   if (!config) {
-    for (const key of keys)
+    for (const { key } of links)
       if (await exists(join(folder, `${key}.pt`)))
         found.set(key, { file: await fileInside(folder, `${key}.pt`), type: null })
+    if (found.size === 0) await refuseRunFolder(folder)
     if (found.size === 0)
       throw new UserError({
         what: 'There are no outer links here.',
-        why: `${folder} has neither manifest.json nor ${outerConfigName} nor ${keys.map((k) => `${k}.pt`).join(', ')}.`,
+        why: `${folder} has neither manifest.json nor ${outerConfigName} nor ${links.map(({ key }) => `${key}.pt`).join(', ')}.`,
         next: 'Choose a checkpoint of outer links.',
       })
     return found
@@ -85,7 +99,9 @@ export async function findReferenceOuter(
   const path = join(folder, outerConfigName)
   for (const entry of chooseAdapters(config, path, layoutTask(task))) {
     if (found.has(entry.legacy_key)) throw wrongConfig(path, `it lists ${entry.legacy_key} twice`)
-    found.set(entry.legacy_key, { file: await fileInside(folder, entry.filename), type: entry.adapter_type ?? null })
+    const link = links.find(({ key }) => key === entry.legacy_key) ?? { key: entry.legacy_key }
+    const file = await fileInside(folder, entry.filename, `outer link ${linkWords(link)}`)
+    found.set(entry.legacy_key, { file, type: entry.adapter_type ?? null })
   }
   return found
 }

@@ -34,7 +34,14 @@ import {
   type TensorSource,
   unusable,
 } from './link-files-record'
-import { findReferenceInner, findReferenceOuter, readAdapterType, readOuterTypes } from './link-files-reference'
+import {
+  findReferenceInner,
+  findReferenceOuter,
+  linkWords,
+  type NamedLink,
+  readAdapterType,
+  readOuterTypes,
+} from './link-files-reference'
 import {
   type LinkManifest,
   type LinkProvenance,
@@ -70,8 +77,7 @@ export interface OuterLinksFile {
   readonly source: string
 }
 
-export interface ExpectedOuterLink {
-  readonly key: string
+export interface ExpectedOuterLink extends NamedLink {
   /** Absent: whatever type the file has. */
   readonly type?: OuterLinkType
   readonly inWidth: number
@@ -232,11 +238,7 @@ export async function loadOuterLinks(path: string, { expected, task }: OuterLink
     case 'file':
       return { links: await outerFromBundle(place.file, expected), manifest: null, source: place.file }
     case 'folder': {
-      const files = await findReferenceOuter(
-        place.folder,
-        task,
-        expected.map((e) => e.key),
-      )
+      const files = await findReferenceOuter(place.folder, task, expected)
       requireKeys(place.folder, expected, [...files.keys()])
       const types = await readOuterTypes(place.folder)
       const links = new Map<string, OuterLinkFile>()
@@ -300,12 +302,8 @@ function outerFromTensors(
 }
 
 /** Throws a UserError that names the links which a folder or file does not have. */
-export function requireKeys(
-  source: string,
-  expected: readonly { readonly key: string }[],
-  present: readonly string[],
-): void {
-  const missing = expected.filter((e) => !present.includes(e.key)).map((e) => e.key)
+export function requireKeys(source: string, expected: readonly NamedLink[], present: readonly string[]): void {
+  const missing = expected.filter((e) => !present.includes(e.key)).map(linkWords)
   if (missing.length === 0) return
   throw new UserError({
     what: 'Outer links are missing.',

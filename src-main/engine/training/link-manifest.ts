@@ -12,6 +12,7 @@ import { asReadError } from '../formats/disk-errors'
 import { writeJsonWhole } from '../formats/atomic-files'
 import { parseJson } from '../formats/json-text'
 import { checkAgainst } from '../formats/schema-faults'
+import { refuseRunFolder } from './checkpoint-folders'
 
 export const manifestName = 'manifest.json'
 export const linksName = 'links.safetensors'
@@ -91,7 +92,8 @@ export async function writeManifest(
 /** Reads a folder's manifest and checks that the named files (default: all it lists) are whole. UserErrors name what is wrong. */
 export async function readManifest(folder: string, files?: readonly string[]): Promise<LinkManifest> {
   const path = join(folder, manifestName)
-  const text = await readFile(path, 'utf8').catch((error: unknown) => {
+  const text = await readFile(path, 'utf8').catch(async (error: unknown) => {
+    await refuseRunFolder(folder)
     throw asReadError(error, path, 'checkpoint manifest')
   })
   const manifest = parseManifest(path, text)

@@ -224,5 +224,9 @@ describe('engine describe', () => {
 
   it('refuses a folder without a model', async () => {
     await expect(describeModel(folder)).rejects.toThrow(UserError)
+    const config = path.join(models, 'qwen3/config.json')
+    await expect(describeModel(config)).rejects.toThrow(
+      `${config} is a file; the folder that it lies in may be the model's.`,
+    )
   })
 })

@@ -1,5 +1,5 @@
 /** Saved sets, splits, and the data of jobs: what the engine reads is what the file holds. */
-import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { saveRows, saveSplit } from '../../../src-main/datasets/derived'
@@ -135,6 +135,16 @@ describe('data of jobs', () => {
     const spec = job({ file: file('ragged.csv', 'q,a\n1,2\n3\n') }, 'refused')
     await expect(prepareJobData(spec)).rejects.toThrow('1 of its rows cannot be read (Line 3 has 1 fields')
     expect(existsSync(spec.output)).toBe(false)
+  })
+
+  it.each(['folder', 'folder.csv', 'folder.jsonl'])('a folder (%s) is refused, and what is not there', async (name) => {
+    mkdirSync(join(work, name))
+    const read = async (spec: ReturnType<typeof job>) =>
+      readRows((await prepareJobData(spec)).data, { required: ['q'] })
+    await expect(read(job({ file: join(work, name) }, 'refused'))).rejects.toThrow(
+      `The data file cannot be read. ${join(work, name)} is a folder. Choose a file.`,
+    )
+    await expect(read(job({ file: join(work, `no-${name}`) }, 'refused'))).rejects.toThrow(`no-${name} does not exist`)
   })
 
   it('a csv file saved as JSON lines holds the same cells', async () => {

@@ -115,15 +115,19 @@ describe('told before anything is opened', () => {
       }
       const write = (adapters: object[]) =>
         writeFileSync(at('outer/outerlink_config.json'), JSON.stringify({ ...config, adapters }))
+      const { roles, links } = styleByName(style)
+      const named = `${outer[0].key} \\(from ${roles[links[0].source].role} to ${roles[links[0].target].role}\\)`
       write(config.adapters.slice(1))
-      expect(await load(style, folder)).toMatch(new RegExp(`${outer[0].key} is needed too`))
+      expect(await load(style, folder)).toMatch(new RegExp(`${named} is needed too`))
       write([{ ...config.adapters[0], adapter_type: 'outer_moe_adapter' }, ...config.adapters.slice(1)])
       expect(await load(style, folder)).toMatch(
         new RegExp(`outer link type "outer_moe_adapter" is not known.*${outer[0].key}\\.pt.*outer_ln_res_adapter`),
       )
       write(config.adapters)
       renameSync(at(`outer/${outer[0].key}.pt`), at('kept.pt'))
-      expect(await load(style, folder)).toMatch(new RegExp(`${outer[0].key}\\.pt does not exist`))
+      expect(await load(style, folder)).toMatch(
+        new RegExp(`The outer link ${named} cannot be read.*${outer[0].key}\\.pt does not exist`),
+      )
       renameSync(at('kept.pt'), at(`outer/${outer[0].key}.pt`))
       writeFileSync(at(part, 'adapter_config.json'), '{"adapter_type": "lora"}')
       expect(await load(style, folder)).toMatch(/inner link type "lora" is not known.*adapter\.pt.*ln_res_adapter/)

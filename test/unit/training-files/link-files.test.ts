@@ -32,6 +32,7 @@ import {
 } from '../../../src-main/engine/training/link-files'
 import { exportReferenceInner, exportReferenceOuter } from '../../../src-main/engine/training/link-files-export'
 import { recordTensors } from '../../../src-main/engine/training/link-files-record'
+import { exportLinks } from '../../../src-main/workspace/link-exchange'
 import { provenance } from './provenance'
 
 const pt = join(import.meta.dirname, '../../golden/pt')
@@ -161,6 +162,29 @@ describe('refused', () => {
       /holds outer links/,
     )
     expect(await refusal(loadOuterLinks(join(folder, 'inner'), { expected }))).toMatch(/holds an inner link/)
+  })
+
+  it('the folder of a run in place of a checkpoint: its newest one is named', async () => {
+    const run = fresh()
+    writeFileSync(join(run, 'journal.jsonl'), '')
+    const loads = [
+      (path: string) => loadInnerLink(path, { width: 5 }),
+      (path: string) => loadOuterLinks(path, { expected }),
+      (path: string) => exportLinks(path, join(fresh(), 'out')),
+    ]
+    for (const load of loads)
+      expect(await refusal(load(run))).toMatch(
+        `The run has no checkpoint yet. ${run} is the folder of a run that has saved`,
+      )
+    for (const step of [5, 100, 20])
+      await saveInnerLink(join(run, `checkpoints/step-${step}`), inner('adapter'), provenance())
+    const newest = `Give its newest checkpoint, ${join(run, 'checkpoints/step-100')}, or an earlier one.`
+    for (const load of loads) {
+      expect(await refusal(load(run))).toBe(
+        `A run has several checkpoints, and one of them is needed here. ${run} is the folder of a whole run. ${newest}`,
+      )
+      expect(await refusal(load(join(run, 'checkpoints')))).toMatch(newest)
+    }
   })
 
   it('values that are not finite, integers, tensors missing, left over or misshapen', async () => {
