@@ -16,7 +16,7 @@ import {
   type VjpResult,
 } from './agent'
 
-/** The same agent; what it reads is measured, latents and tokens to come included. */
+/** The same agent; what it reads is measured, with the latents and tokens that it adds itself. */
 export class WatchedAgent implements Agent {
   readonly hiddenSize: number
   readonly vocabSize: number
@@ -51,7 +51,7 @@ export class WatchedAgent implements Agent {
     positions: readonly (readonly number[])[],
     control?: RunControl,
   ): Promise<Float32Array[]> {
-    this.measure(rows, 0)
+    this.measure(rows)
     return this.agent.states(rows, positions, control)
   }
 
@@ -59,33 +59,40 @@ export class WatchedAgent implements Agent {
     rows: readonly Row[],
     positions: readonly (readonly number[])[],
   ): Promise<{ states: Float32Array[]; kept: KeptPass | null }> {
-    this.measure(rows, 0)
+    this.measure(rows)
     return this.agent.record(rows, positions)
   }
 
   logits(rows: readonly Row[], positions: readonly (readonly number[])[]): Promise<Float32Array[]> {
-    this.measure(rows, 0)
+    this.measure(rows)
     return this.agent.logits(rows, positions)
   }
 
   crossEntropy(rows: readonly Row[], targets: NonNullable<VjpRequest['targets']>): Promise<Float32Array> {
-    this.measure(rows, 0)
+    this.measure(rows)
     return this.agent.crossEntropy(rows, targets)
   }
 
   vjp(rows: readonly Row[], request: VjpRequest): Promise<VjpResult> {
-    this.measure(rows, 0)
+    this.measure(rows)
     return this.agent.vjp(rows, request)
   }
 
   rollout(rows: readonly Row[], link: InnerLinkState, steps: number, control?: RunControl): Promise<RolloutResult> {
-    this.measure(rows, steps)
+    this.measure(
+      rows,
+      rows.map(() => steps),
+    )
     return this.agent.rollout(rows, link, steps, control)
   }
 
-  generate(rows: readonly Row[], options: SamplingOptions): Promise<number[][]> {
-    this.measure(rows, options.maxNewTokens)
-    return this.agent.generate(rows, options)
+  async generate(rows: readonly Row[], options: SamplingOptions): Promise<number[][]> {
+    const written = await this.agent.generate(rows, options)
+    this.measure(
+      rows,
+      written.map((ids) => ids.length),
+    )
+    return written
   }
 
   dispose(): Promise<void> {
@@ -102,17 +109,21 @@ export class WatchedAgent implements Agent {
       )
   }
 
-  private measure(rows: readonly Row[], toCome: number): void {
-    const lengths = rows.map((row) => (row.prefix?.length ?? 0) + rowLength(row) + toCome)
-    const over = lengths.filter((length) => length > this.limit)
+  /** `added`: positions that the agent itself puts after each row. */
+  private measure(rows: readonly Row[], added: readonly number[] = []): void {
+    const texts = rows.map((row, k) => {
+      const own = added[k] ?? 0
+      return { own, length: (row.prefix?.length ?? 0) + rowLength(row) + own }
+    })
+    const over = texts.filter(({ length }) => length > this.limit).sort((a, b) => b.length - a.length)
     const first = this.beyond === 0 && over.length > 0
-    this.read += lengths.length
+    this.read += texts.length
     this.beyond += over.length
-    this.longest = over.reduce((a, b) => Math.max(a, b), this.longest)
+    this.longest = Math.max(this.longest, over[0]?.length ?? 0)
     if (first)
       this.warn(
-        `The model of ${this.name} was made for ${count(this.limit)} positions, but is given a text that comes to ` +
-          `${count(this.longest)} with filled slots${toCome > 0 ? ` and the ${made(toCome)} to be made` : ''}. Such texts are read ` +
+        `The model of ${this.name} was made for ${count(this.limit)} positions, but has a text that comes to ` +
+          `${count(this.longest)} with filled slots${over[0].own > 0 ? ` and the ${made(over[0].own)} after it` : ''}. Such texts are read ` +
           `all the same, and the results may suffer; how many there were is told at the end. For shorter ones lower the ` +
           `latent steps, the new tokens or the length limit of the training, or choose a model with a longer context.`,
       )
