@@ -282,7 +282,7 @@ export class Studio {
     if (ran && begun && lost === undefined)
       return {
         kind: 'ready',
-        spec: await prepareJobData(checkSpec({ ...record.spec, output: folder }, `The run "${record.title}"`)),
+        ...(await prepareJobData(checkSpec({ ...record.spec, output: folder }, `The run "${record.title}"`))),
         resume: true,
       }
     const project = await this.projects.get(run.project)
@@ -297,8 +297,7 @@ export class Studio {
     const missing = step.requires.find((id) => !isStepDone(runs, id))
     if (missing !== undefined) return { kind: 'waiting', why: `The step "${missing}" that it needs is not done.` }
     const detail = lost === undefined ? undefined : `Starts anew with other links: ${lost} is not there any more.`
-    const spec = await prepareJobData(this.specOf(project, step, runs, folder))
-    return { kind: 'ready', spec, resume: false, detail }
+    return { kind: 'ready', ...(await prepareJobData(this.specOf(project, step, runs, folder))), resume: false, detail }
   }
 
   private specOf(project: Project, step: PipelineStep, runs: readonly Run[], output: string): JobSpec {

@@ -31,9 +31,12 @@ export async function runJobCommand(args: readonly string[]): Promise<number> {
   const given = await readSpecFile(positionals[0])
   const { signal, restore } = stopOnSignals()
   try {
-    const spec = await prepareJobData(given, { signal })
-    const last = await runGuarded(runJob, spec, { emit: writeLine, signal, resume: values.resume === true })
-    return exitCodeOf(last)
+    const { spec, takeBack } = await prepareJobData(given, { signal })
+    try {
+      return exitCodeOf(await runGuarded(runJob, spec, { emit: writeLine, signal, resume: values.resume === true }))
+    } finally {
+      await takeBack()
+    }
   } finally {
     restore()
   }

@@ -4,10 +4,12 @@
  */
 import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
-import { access } from 'node:fs/promises'
+import { access, readFile, rm } from 'node:fs/promises'
 import { basename, extname, join } from 'node:path'
+import { specFile } from '../engine/earlier-run'
 import { UserError } from '../engine/errors'
-import { readableFileSize } from '../engine/formats/disk-errors'
+import { readableFileSize, takeBackFolder } from '../engine/formats/disk-errors'
+import { makeFolder } from '../engine/formats/make-folder'
 import type { JobSpec } from '../engine/job-spec'
 import { detectFormat } from './detect-format'
 import { saveRows } from './derived'
@@ -17,10 +19,49 @@ import { unreadable } from './unreadable'
 /** The engine holds a .json file as one text, which ends near 512 MiB. */
 const longestJson = 400 * 2 ** 20
 
-/** The same spec, with every data file that the engine cannot read replaced by one that it can. Throws UserError. */
-export async function prepareJobData(spec: JobSpec, options: Omit<OpenOptions, 'field'> = {}): Promise<JobSpec> {
-  const folder = join(spec.output, 'data')
-  return (await prepareFields(spec, folder, options)) as JobSpec
+export interface JobData {
+  /** The same spec, with every data file that the engine cannot read replaced by one that it can. */
+  readonly spec: JobSpec
+  /** For the end of the job: where it could not begin, what was written for it goes again. */
+  takeBack(): Promise<void>
+}
+
+/** Throws UserError, having left nothing. */
+export async function prepareJobData(spec: JobSpec, options: Omit<OpenOptions, 'field'> = {}): Promise<JobData> {
+  const written = new Written(spec.output)
+  try {
+    return {
+      spec: (await prepareFields(spec, written, options)) as JobSpec,
+      takeBack: () => written.takeBack(),
+    }
+  } catch (error) {
+    await written.takeBack()
+    throw error
+  }
+}
+
+/** What was written into a run's folder before its engine started. */
+class Written {
+  readonly folder: string
+  private topmost: string | null = null
+  private readonly files: string[] = []
+
+  constructor(private readonly output: string) {
+    this.folder = join(output, 'data')
+  }
+
+  async write(target: string, write: () => Promise<void>): Promise<void> {
+    this.topmost ??= makeFolder(this.folder)
+    await write()
+    this.files.push(target)
+  }
+
+  /** A run that began names in its settings what it reads. */
+  async takeBack(): Promise<void> {
+    const settings = await readFile(specFile(this.output), 'utf8').catch(() => '')
+    for (const file of this.files) if (!settings.includes(JSON.stringify(file))) await rm(file, { force: true })
+    await takeBackFolder(this.folder, this.topmost)
+  }
 }
 
 interface DataFields {
@@ -28,15 +69,15 @@ interface DataFields {
   readonly field?: string
 }
 
-async function prepareFields(value: unknown, folder: string, options: OpenOptions): Promise<unknown> {
+async function prepareFields(value: unknown, written: Written, options: OpenOptions): Promise<unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   const entries: [string, unknown][] = []
   for (const [key, entry] of Object.entries(value))
     entries.push([
       key,
       key === 'data' && isData(entry)
-        ? await prepareOne(entry, folder, options)
-        : await prepareFields(entry, folder, options),
+        ? await prepareOne(entry, written, options)
+        : await prepareFields(entry, written, options),
     ])
   return Object.fromEntries(entries)
 }
@@ -45,18 +86,18 @@ function isData(value: unknown): value is DataFields {
   return typeof value === 'object' && value !== null && 'file' in value && typeof value.file === 'string'
 }
 
-async function prepareOne(data: DataFields, folder: string, options: OpenOptions): Promise<unknown> {
+async function prepareOne(data: DataFields, written: Written, options: OpenOptions): Promise<unknown> {
   const { file, field, ...rest } = data
   if (await engineReads(file)) return data
   await readableFileSize(file, 'data file')
   // named by what it holds, so that a run that goes on finds the same file
   const name = `${basename(file, extname(file))}-${(await contentHash(file, field)).slice(0, 16)}.jsonl`
-  const target = join(folder, name)
+  const target = join(written.folder, name)
   const made = await access(target).then(
     () => true,
     () => false,
   )
-  if (!made) await convert(file, target, { ...options, field })
+  if (!made) await written.write(target, () => convert(file, target, { ...options, field }))
   return { ...rest, file: target }
 }
 

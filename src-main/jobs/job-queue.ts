@@ -22,6 +22,8 @@ export type Prepared =
       readonly resume: boolean
       /** What is worth knowing about this start. */
       readonly detail?: string
+      /** Called when the run's engine has ended, or never started: what was prepared for a run that did not begin goes again. */
+      readonly takeBack?: () => Promise<void>
     }
   | { readonly kind: 'waiting'; readonly why: string }
 
@@ -195,8 +197,9 @@ export class JobQueue {
     }
   }
 
-  private async launch(run: Run, { spec, resume, detail }: Extract<Prepared, { kind: 'ready' }>): Promise<void> {
+  private async launch(run: Run, prepared: Extract<Prepared, { kind: 'ready' }>): Promise<void> {
     const { store, spawn, listener, grace = 60_000 } = this.options
+    const { spec, resume, detail, takeBack = async () => undefined } = prepared
     const key: RunKey = { project: run.project, id: run.id }
     store.own(key)
     if (!resume) store.forgetJournal(key)
@@ -225,9 +228,13 @@ export class JobQueue {
       }
       this.working.set(textOf(key), working)
     } finally {
-      if (!working) store.disown(key)
+      if (!working) {
+        await takeBack().catch(listener.problem)
+        store.disown(key)
+      }
     }
     void working.supervisor.done.then(async (ending) => {
+      await takeBack().catch(listener.problem)
       const { state, change } = stateAfter(ending)
       await store.findCheckpoints(key).catch(listener.problem)
       await this.setState(key, state, change).catch(listener.problem)

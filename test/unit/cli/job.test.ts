@@ -103,6 +103,24 @@ describe('npm run job', () => {
     expect(readFileSync(path.join(folder, 'spec.json'), 'utf8')).toBe(spec)
   })
 
+  it('leaves nothing of csv data where it could not begin, and keeps it where it did', async () => {
+    const rows = 'question,plan\n"unat hep","plan 1 : 7"\n"unat nov","plan 1 : 9"\n'
+    writeFileSync(path.join(folder, 'rows.csv'), rows)
+    const change = { data: { file: 'rows.csv' }, batchSize: 2, steps: 2 }
+    const converted = () => readdirSync(path.join(folder, 'out/data'))
+    expect(await runJobCommand([specFile({ ...change, model: '/nothing/here' })])).toBe(1)
+    expect(existsSync(path.join(folder, 'out'))).toBe(false)
+    expect(await runJobCommand([specFile(change)])).toBe(0)
+    expect(converted()).toHaveLength(1)
+    const kept = converted()
+    expect(await runJobCommand([specFile({ ...change, model: '/nothing/here' })])).toBe(1)
+    expect(converted()).toEqual(kept)
+    writeFileSync(path.join(folder, 'rows.csv'), `${rows}"unat mik","plan 1 : 8"\n`)
+    expect(await runJobCommand([specFile(change), '--resume'])).toBe(1)
+    expect(complaints).toContain('data.file')
+    expect(converted()).toEqual(kept)
+  })
+
   it('leaves an earlier run where it was when the next one cannot begin', async () => {
     await runJobCommand([specFile({ steps: 2 })])
     const before = readdirSync(path.join(folder, 'out')).sort()

@@ -94,7 +94,7 @@ describe('data of jobs', () => {
 
   it('what the engine reads stays as it is', async () => {
     const spec = job({ file: file('plain.json', '{"rows":[{"q":1}]}'), field: 'rows' }, 'run')
-    expect(await prepareJobData(spec)).toEqual(spec)
+    expect((await prepareJobData(spec)).spec).toEqual(spec)
     expect(existsSync(spec.output)).toBe(false)
   })
 
@@ -108,13 +108,13 @@ describe('data of jobs', () => {
     ]
     for (const source of sources) {
       const given = job({ file: source, limit: 5 }, 'run')
-      const spec = await prepareJobData(given, { cache: join(work, 'cache') })
+      const { spec } = await prepareJobData(given, { cache: join(work, 'cache') })
       expect(spec.data).toMatchObject({ limit: 5, shuffle: false })
       expect(dirname(spec.data.file)).toBe(join(given.output, 'data'))
       const { rows } = await readRows({ ...spec.data, limit: 0 }, { required: ['q'] })
       expect(rows.map(({ text }) => text.q)).toEqual(q)
       const { mtimeMs } = statSync(spec.data.file)
-      expect(await prepareJobData(given)).toEqual(spec)
+      expect((await prepareJobData(given)).spec).toEqual(spec)
       expect(statSync(spec.data.file).mtimeMs).toBe(mtimeMs)
     }
   })
@@ -140,7 +140,7 @@ describe('data of jobs', () => {
   it.each(['folder', 'folder.csv', 'folder.jsonl'])('a folder (%s) is refused, and what is not there', async (name) => {
     mkdirSync(join(work, name))
     const read = async (spec: ReturnType<typeof job>) =>
-      readRows((await prepareJobData(spec)).data, { required: ['q'] })
+      readRows((await prepareJobData(spec)).spec.data, { required: ['q'] })
     await expect(read(job({ file: join(work, name) }, 'refused'))).rejects.toThrow(
       `The data file cannot be read. ${join(work, name)} is a folder. Choose a file.`,
     )
