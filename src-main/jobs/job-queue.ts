@@ -178,10 +178,15 @@ export class JobQueue {
     try {
       const run = store.known(key)
       const prepared = await prepare(run)
-      if (this.closed) return
-      if (this.cancelled.has(textOf(key))) await this.leaveQueue(key)
-      else if (prepared.kind === 'waiting') await this.setState(key, 'paused', { detail: prepared.why })
-      else await this.launch(run, prepared)
+      const takeBack = async () => {
+        if (prepared.kind === 'ready') await prepared.takeBack?.().catch(listener.problem)
+      }
+      if (this.closed) return void (await takeBack())
+      if (this.cancelled.has(textOf(key))) {
+        await takeBack()
+        await this.leaveQueue(key)
+      } else if (prepared.kind === 'waiting') await this.setState(key, 'paused', { detail: prepared.why })
+      else await this.launch(run, prepared, takeBack)
     } catch (error) {
       if (!(error instanceof UserError)) listener.problem(error)
       const failed = failedEvent(error)
@@ -197,9 +202,12 @@ export class JobQueue {
     }
   }
 
-  private async launch(run: Run, prepared: Extract<Prepared, { kind: 'ready' }>): Promise<void> {
+  private async launch(
+    run: Run,
+    { spec, resume, detail }: Extract<Prepared, { kind: 'ready' }>,
+    takeBack: () => Promise<void>,
+  ): Promise<void> {
     const { store, spawn, listener, grace = 60_000 } = this.options
-    const { spec, resume, detail, takeBack = async () => undefined } = prepared
     const key: RunKey = { project: run.project, id: run.id }
     store.own(key)
     if (!resume) store.forgetJournal(key)
@@ -229,12 +237,12 @@ export class JobQueue {
       this.working.set(textOf(key), working)
     } finally {
       if (!working) {
-        await takeBack().catch(listener.problem)
+        await takeBack()
         store.disown(key)
       }
     }
     void working.supervisor.done.then(async (ending) => {
-      await takeBack().catch(listener.problem)
+      await takeBack()
       const { state, change } = stateAfter(ending)
       await store.findCheckpoints(key).catch(listener.problem)
       await this.setState(key, state, change).catch(listener.problem)

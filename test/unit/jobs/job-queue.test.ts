@@ -97,6 +97,23 @@ describe('a run that is being prepared', () => {
     expect(spawned).not.toHaveBeenCalled()
   })
 
+  it('gives back what was prepared for it, whether it is stopped, fails to start or ends', async () => {
+    const [stopped, dies, fails] = [await create('stopped'), await create('dies'), await create('fails')]
+    const takeBack = vi.fn(async () => undefined)
+    for (const run of [stopped, dies, fails]) queue.add(run)
+    await queue.cancel(stopped)
+    go[0]({ ...ready(stopped), takeBack } as Prepared)
+    await until(() => go.length === 2, 'the second has its turn')
+    expect(takeBack).toHaveBeenCalledTimes(1)
+    go[1]({ ...ready(dies), takeBack } as Prepared)
+    await until(() => go.length === 3, 'the third has its turn')
+    expect(takeBack).toHaveBeenCalledTimes(2)
+    go[2]({ ...ready(fails, 'not\0a path'), takeBack } as Prepared)
+    await idle()
+    expect(takeBack).toHaveBeenCalledTimes(3)
+    expect([stopped, dies, fails].map(state)).toEqual(['paused', 'failed', 'failed'])
+  })
+
   it('fails where its log cannot even be looked at, and is nobody’s any more', async () => {
     const [first, second] = [await create('first'), await create('second')]
     const disown = vi.spyOn(store, 'disown')
