@@ -2,16 +2,15 @@
  * What a job opens before it works: prompt pack, models with their texts, links. Everything that can be told to be wrong
  * without running anything is told here. Whoever makes `Resources` disposes them, whatever happens.
  */
-import { createHash } from 'node:crypto'
-import { readFile, realpath } from 'node:fs/promises'
-import { statSync } from 'node:fs'
-import { basename, join } from 'node:path'
+import { realpath } from 'node:fs/promises'
+import { basename } from 'node:path'
 import type { Agent } from './agents/agent'
 import { WatchedAgent } from './agents/context-watch'
-import { openAgent, type OnnxAgent } from './agents/onnx-agent'
-import { openModelWeights } from './formats/model-weights'
+import { OnnxAgent } from './agents/onnx-agent'
 import type { AgentSpec, JobSpec, OuterJob } from './job-spec'
 import { readConfig } from './models/families'
+import { modelFingerprint, weightsIdentity } from './models/fingerprint'
+import { openTextWeights } from './models/weights'
 import { LinkSessions } from './nn/link-graphs'
 import { initInnerLink, initOuterLink } from './nn/link-init'
 import type { LinkParameters, OuterLinkType } from './nn/link-types'
@@ -38,7 +37,7 @@ export class Resources {
   readonly links: LinkSessions
   private readonly models = new Map<string, Promise<Model>>()
   /** By what they read: folders keep their own names and texts over one session. */
-  private readonly sessions = new Map<string, Promise<OnnxAgent>>()
+  private readonly sessions = new Map<string, OnnxAgent>()
   private readonly watched: WatchedAgent[] = []
 
   constructor(
@@ -99,14 +98,20 @@ export class Resources {
 
   private async open(folder: string): Promise<Model> {
     const { device, threads, keepsPasses } = this.options
-    await readConfig(folder) // says what is wrong with a folder that is no model
-    const identity = await weightsIdentity(folder)
-    let session = this.sessions.get(identity)
-    if (!session) this.sessions.set(identity, (session = openAgent(folder, { device, threads, keepsPasses })))
-    const opened = await session
+    const config = await readConfig(folder)
+    const weights = await openTextWeights(folder)
+    const identity = await weightsIdentity(folder, weights)
+    let opened = this.sessions.get(identity)
+    if (!opened)
+      this.sessions.set(identity, (opened = new OnnxAgent(config, weights, { device, threads, keepsPasses })))
     const agent = new WatchedAgent(opened, opened.config.maxPositions, await this.nameOf(folder), this.warn)
     this.watched.push(agent)
-    return { folder, agent, text: await loadModelText(folder), fingerprint: await modelFingerprint(folder, device) }
+    return {
+      folder,
+      agent,
+      text: await loadModelText(folder),
+      fingerprint: await modelFingerprint(folder, weights, device),
+    }
   }
 
   private async nameOf(folder: string): Promise<string> {
@@ -114,28 +119,6 @@ export class Resources {
     const roles = new Set(this.readers.flatMap(({ role }, i) => (real[i] === folder ? [role] : [])))
     return roles.size === 0 ? basename(folder) : `the ${[...roles].join(' and the ')} (${basename(folder)})`
   }
-}
-
-/** Equal for folders whose agents compute the same from the same files: through links, hard links, or a hub's cache. */
-export async function weightsIdentity(folder: string): Promise<string> {
-  const { files, tensors } = await openModelWeights(folder)
-  const ids = files.map((file) => {
-    const { dev, ino } = statSync(file, { bigint: true })
-    return `${dev}:${ino}`
-  })
-  const config = await readFile(join(folder, 'config.json'), 'utf8')
-  return JSON.stringify([config, ids.sort(), [...tensors.keys()].sort()])
-}
-
-/** From the config and the names, sizes and times of the weight files: hashing gigabytes would take longer than it is worth. */
-export async function modelFingerprint(folder: string, device: string): Promise<string> {
-  const hash = createHash('sha256')
-  hash.update(await readFile(join(folder, 'config.json')))
-  for (const file of (await openModelWeights(folder)).files) {
-    const { size, mtimeMs } = statSync(file)
-    hash.update(JSON.stringify([file, size, mtimeMs]))
-  }
-  return hash.update(device).digest('hex').slice(0, 32)
 }
 
 export function promptSettings(
