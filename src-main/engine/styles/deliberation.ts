@@ -18,8 +18,8 @@ export const deliberation: StyleDefinition = {
     },
   ],
   links: [
-    { key: 'outer_rt', source: 0, target: 1 },
-    { key: 'outer_tr', source: 1, target: 0 },
+    { key: 'outer_rt', source: 0, target: 1, slot: 'reflection' },
+    { key: 'outer_tr', source: 1, target: 0, slot: 'feedback' },
   ],
   last: 1,
 }

@@ -9,8 +9,8 @@ export const distillation: StyleDefinition = {
     { role: 'learner', referenceName: 'distill_learner', targets: ['distill_learner', 'answer', 'learner_answer'] },
   ],
   links: [
-    { key: 'outer_el', source: 0, target: 1 },
-    { key: 'outer_le', source: 1, target: 0 },
+    { key: 'outer_el', source: 0, target: 1, slot: 'expertPlan' },
+    { key: 'outer_le', source: 1, target: 0, slot: 'feedback' },
   ],
   last: 1,
 }

@@ -31,12 +31,12 @@ export const mixture: StyleDefinition = {
     },
   ],
   links: [
-    { key: 'outer_1s', source: 0, target: 3 },
-    { key: 'outer_2s', source: 1, target: 3 },
-    { key: 'outer_3s', source: 2, target: 3 },
-    { key: 'outer_s1', source: 3, target: 0 },
-    { key: 'outer_s2', source: 3, target: 1 },
-    { key: 'outer_s3', source: 3, target: 2 },
+    { key: 'outer_1s', source: 0, target: 3, slot: 'math' },
+    { key: 'outer_2s', source: 1, target: 3, slot: 'code' },
+    { key: 'outer_3s', source: 2, target: 3, slot: 'science' },
+    { key: 'outer_s1', source: 3, target: 0, slot: 'feedback' },
+    { key: 'outer_s2', source: 3, target: 1, slot: 'feedback' },
+    { key: 'outer_s3', source: 3, target: 2, slot: 'feedback' },
   ],
   last: 3,
 }

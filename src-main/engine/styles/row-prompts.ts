@@ -9,10 +9,13 @@ import {
   type PackTask,
   type Prompt,
   type PromptPack,
+  promptVariants,
   renderStage,
   type Stage,
 } from '../text'
-import { isFeedback, linksInto, type StyleDefinition, type StyleRole } from './style'
+import { styles } from './registry'
+import { linksOfSlots } from './slot-names'
+import { isFeedback, linksInto, type StyleDefinition, type StyleLink, type StyleRole } from './style'
 
 /** What the prompts of a row need to know of it. */
 export interface RowFacts {
@@ -31,6 +34,15 @@ export interface PromptSettings {
   /** By agent index; null for an agent that is not there (a single agent answering alone). */
   readonly texts: readonly (ModelText | null)[]
 }
+
+/** Situations that prompts may tell apart. */
+export const promptSituations: readonly RowFacts[] = [
+  { task: 'math', question: '?' },
+  { task: 'choice', question: '?' },
+  { task: 'choice', question: '?\nA. one\nB. two' },
+  { task: 'code', question: '?', codeType: 'program' },
+  { task: 'code', question: '?', codeType: 'function', functionName: 'f' },
+]
 
 /** The facts of a row. Its own `task_family` goes before the run's task. */
 export function factsOf(row: Readonly<Record<string, unknown>>, question: string, task: PackTask): RowFacts {
@@ -80,32 +92,93 @@ export function agentPrompt(
   round: number,
   slotTexts?: readonly string[],
 ): Prompt {
-  const { style, pack, mode, questionFirst } = settings
-  const request = {
-    role: style.roles[agent].role,
-    variant: promptVariant(style, agent, round),
-    mode,
-    round: repeats('round-two', mode, style.name) ? 2 : round + 1,
-    questionFirst,
-    ...facts,
-  }
+  const { style, pack } = settings
+  const request = requestOf(settings, facts, agent, round)
   const prompt = buildPrompt(pack, request)
-  const names = prompt.user.flatMap((p) => (p.kind === 'slot' ? [p.name] : []))
-  const sources = slotSources(style, agent, round)
-  if (names.length !== sources.length)
+  const names = slotNames(prompt)
+  const reads = linksInto(style, agent, round)
+  const found = linksOfSlots(style, reads, names)
+  const why =
+    'why' in found
+      ? found.why
+      : found.links.some((link, i) => link !== reads[i])
+        ? `its slots stand in another order (${names.join(', ')}) than for other tasks`
+        : null
+  if (why !== null)
     throw new UserError({
       what: `The prompt of the ${request.role} does not fit the style ${style.name}.`,
-      why:
-        `In the prompt pack "${pack.name}" prompts.${request.role}.${request.variant} has ${slotWord(names.length)} ` +
-        `(${names.join(', ') || 'none'}), but ${slotWord(sources.length)} are filled here ` +
-        `(from ${sources.map((s) => style.roles[s].role).join(', ') || 'nobody'}).`,
-      next: 'Give the prompt one slot for each agent that it reads, or use the built-in pack.',
+      why: `Prompt pack "${pack.name}", prompts.${request.role}.${request.variant}: ${why}.`,
+      next: 'Give the prompt one slot for each link that it reads, called after it, or use the built-in pack.',
     })
   if (!slotTexts || names.length === 0) return prompt
   return buildPrompt(pack, { ...request, slots: Object.fromEntries(names.map((n, i) => [n, slotTexts[i]])) })
 }
 
-const slotWord = (n: number): string => `${n} ${n === 1 ? 'slot' : 'slots'}`
+function requestOf(
+  { style, pack, mode, questionFirst }: PromptSettings,
+  facts: RowFacts,
+  agent: number,
+  round: number,
+) {
+  const { role } = style.roles[agent]
+  const variant = promptVariant(style, agent, round)
+  if (!promptVariants(pack, role).includes(variant) && !styles.some(({ name }) => name === style.name))
+    throw new UserError({
+      what: `The ${role} of the style ${style.name} has no prompt.`,
+      why: `Neither the style file nor the prompt pack "${pack.name}" has prompts.${role}.${variant}.`,
+      next: 'Write it into "prompts" of the style file, or into a prompt pack that the style file or the job names.',
+    })
+  return {
+    role,
+    variant,
+    mode,
+    round: repeats('round-two', mode, style.name) ? 2 : round + 1,
+    questionFirst,
+    ...facts,
+  }
+}
+
+function slotNames(prompt: Prompt): string[] {
+  return prompt.user.flatMap((p) => (p.kind === 'slot' ? [p.name] : []))
+}
+
+/**
+ * The style with the order in which the prompts of a pack have their slots. Prompts that are not there or do not fit are told by
+ * `agentPrompt`, as are those that have another order for another task.
+ */
+export function withSlotOrder(style: StyleDefinition, pack: PromptPack): StyleDefinition {
+  const orderIn = (agent: number, round: number): readonly string[] | null => {
+    const reads = linksInto(style, agent, round)
+    if (reads.length < 2) return null
+    for (const facts of promptSituations)
+      for (const mode of ['corrected', 'reference'] as const) {
+        const settings = { style, pack, mode, enableThinking: false, questionFirst: false, texts: [] }
+        const links = linksIn(settings, facts, agent, round, reads)
+        if (links !== null) return links.every((l, i) => l === reads[i]) ? null : links.map(({ key }) => key)
+      }
+    return null
+  }
+  const slotOrder = style.roles.map((_, agent) => ({ first: orderIn(agent, 0), feedback: orderIn(agent, 1) }))
+  return slotOrder.every(({ first, feedback }) => first === null && feedback === null) ? style : { ...style, slotOrder }
+}
+
+/** null: the prompt is not there or does not fit. */
+function linksIn(
+  settings: PromptSettings,
+  facts: RowFacts,
+  agent: number,
+  round: number,
+  reads: readonly StyleLink[],
+): readonly StyleLink[] | null {
+  try {
+    const names = slotNames(buildPrompt(settings.pack, requestOf(settings, facts, agent, round)))
+    const found = linksOfSlots(settings.style, reads, names)
+    return 'links' in found ? found.links : null
+  } catch (error) {
+    if (error instanceof UserError) return null
+    throw error
+  }
+}
 
 /** The same as tokens of that agent's model; with a target for training. */
 export async function agentStage(

@@ -10,9 +10,9 @@ export const sequential: StyleDefinition = {
     { role: 'solver', targets: ['answer'] },
   ],
   links: [
-    { key: 'outer_12', source: 0, target: 1 },
-    { key: 'outer_23', source: 1, target: 2 },
-    { key: 'outer_31', source: 2, target: 0 },
+    { key: 'outer_12', source: 0, target: 1, slot: 'plan' },
+    { key: 'outer_23', source: 1, target: 2, slot: 'refinedPlan' },
+    { key: 'outer_31', source: 2, target: 0, slot: 'feedback' },
   ],
   last: 2,
 }

@@ -11,7 +11,7 @@
  *
  * Agents think in the order in which they stand: a link to a later agent is read in the same round, one to an earlier agent (or to
  * the sender) in the next. An agent that such feedback reaches needs the prompt `feedback` beside `first`; a prompt has one slot for
- * each link that it reads, in the order of the links.
+ * each link that it reads, called after the link, the role that it comes from, or a column of that role's text (slot-names.ts).
  */
 import { readFile } from 'node:fs/promises'
 import { dirname, resolve } from 'node:path'
@@ -21,6 +21,7 @@ import { readableFileSize } from '../formats/disk-errors'
 import { checkJson } from '../formats/schema-faults'
 import { builtInPack, loadPromptPack, parsePromptPack, type PromptPack } from '../text'
 import { isStyleFile, roleIn, styleByName, styleOfRole, styles, unknownRole } from './registry'
+import { withSlotOrder } from './row-prompts'
 import type { StyleDefinition, StyleLink } from './style'
 
 export const STYLE_FORMAT = 'recursivemas-style/1'
@@ -61,12 +62,14 @@ export interface OpenedStyle {
 
 /** The style of a job, by name or from a file, and its prompts. UserErrors name what is wrong with either. */
 export async function openStyle(style: string, promptPack: string | undefined): Promise<OpenedStyle> {
-  if (!isStyleFile(style)) return { style: styleByName(style), pack: await openPack(promptPack) }
+  if (!isStyleFile(style)) return ordered(styleByName(style), await openPack(promptPack))
   const file = parseStyleFile(await readText(style), style)
   const own = file.promptPack === undefined ? undefined : resolve(dirname(style), file.promptPack)
   const pack = await openPack(promptPack ?? own)
-  return { style: definitionOf(file), pack: withPrompts(pack, file, style) }
+  return ordered(definitionOf(file), withPrompts(pack, file, style))
 }
+
+const ordered = (style: StyleDefinition, pack: PromptPack): OpenedStyle => ({ style: withSlotOrder(style, pack), pack })
 
 /** The style that has a role, the role's agent index, and its prompts: the job's style, else the built-in one that has it. */
 export async function openRole(
@@ -74,7 +77,10 @@ export async function openRole(
   style: string | undefined,
   promptPack: string | undefined,
 ): Promise<OpenedStyle & { readonly agent: number }> {
-  if (style === undefined) return { ...styleOfRole(role), pack: await openPack(promptPack) }
+  if (style === undefined) {
+    const found = styleOfRole(role)
+    return { ...ordered(found.style, await openPack(promptPack)), agent: found.agent }
+  }
   const opened = await openStyle(style, promptPack)
   const agent = roleIn(opened.style, role)
   if (agent < 0) throw unknownRole(role, [opened.style])

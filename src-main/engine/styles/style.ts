@@ -12,16 +12,20 @@ export interface StyleLink {
   /** Indices into the agents. */
   readonly source: number
   readonly target: number
+  /** A further name of the slot that it fills (slot-names.ts), as the built-in pack has it. */
+  readonly slot?: string
 }
 
 /** The part of a style that numbers flow through. */
 export interface StyleGraph {
   readonly name: string
   readonly agentCount: number
-  /** In creation order: the order of random draws, of files and of parameters in the optimiser; of an agent's links also the order of its slots. */
+  /** In creation order: the order of random draws, of files and of parameters in the optimiser. */
   readonly links: readonly StyleLink[]
   /** Writes the text of the last round, and is supervised on its target. Agents after it think in earlier rounds only. */
   readonly last: number
+  /** By agent index; absent: every prompt has its slots in creation order (slot-names.ts finds it out). */
+  readonly slotOrder?: readonly SlotOrder[]
 }
 
 /** A role: what its agent is called, and which text it is trained to write. */
@@ -42,6 +46,12 @@ export interface StyleDefinition extends StyleGraph {
   readonly roles: readonly StyleRole[]
 }
 
+/** Keys of the links that an agent reads, as its prompts have their slots; null: in creation order. */
+export interface SlotOrder {
+  readonly first: readonly string[] | null
+  readonly feedback: readonly string[] | null
+}
+
 /** Sent in one round and read in the next. */
 export function isFeedback(link: StyleLink): boolean {
   return link.source >= link.target
@@ -49,7 +59,9 @@ export function isFeedback(link: StyleLink): boolean {
 
 /** The links that fill the slots of an agent's prompt in a round (from 0), in the order of the slots. */
 export function linksInto(style: StyleGraph, agent: number, round: number): StyleLink[] {
-  return style.links.filter((l) => l.target === agent && (round > 0 || !isFeedback(l)))
+  const reads = style.links.filter((l) => l.target === agent && (round > 0 || !isFeedback(l)))
+  const order = style.slotOrder?.[agent][reads.some(isFeedback) ? 'feedback' : 'first']
+  return order ? reads.sort((a, b) => order.indexOf(a.key) - order.indexOf(b.key)) : reads
 }
 
 /** Every link with the roles that it joins, in creation order. */

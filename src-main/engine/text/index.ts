@@ -24,5 +24,6 @@ export {
   plainTrainingText,
   type PlainTrainingText,
   type PromptRequest,
+  promptVariants,
 } from './build-prompt'
 export { resolveGeneration, type GenerationChoice, type GenerationSettings } from './generation-settings'

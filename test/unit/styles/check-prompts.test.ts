@@ -107,7 +107,7 @@ describe('checkPrompts', () => {
       ))
     expect(check(twoSlots)).toThrow(UserError)
     expect(check(twoSlots)).toThrow(
-      /prompts\.summarizer\.first has 2 slots \(math, science\), but 3 slots .*math-expert, code-expert, science-expert/,
+      /prompts\.summarizer\.first: it has 2 slots \(math, science\), but 3 slots are filled here \(from math-expert, code-expert, science-expert\): one is missing for code, outer_2s, code-expert, /,
     )
   })
 })

@@ -249,11 +249,17 @@ describe('a job of a custom style is refused before any model is loaded', () => 
 
   it('prompts that the pack does not have or that have other slots than there are links', async () => {
     const none = written((s) => delete s.prompts.answerer)
-    expect(await refused({ ...ringJob(), style: none } as JobSpecInput)).toMatch(/answerer/)
+    expect(await refused({ ...ringJob(), style: none } as JobSpecInput)).toBe(
+      'The answerer of the style ring has no prompt. Neither the style file nor the prompt pack ' +
+        `"${builtInPack.name}, style ring" has prompts.answerer.first. Write it into "prompts" of the style file, ` +
+        'or into a prompt pack that the style file or the job names.',
+    )
     rmSync(place.path('a'), { recursive: true })
     rmSync(place.path('b'), { recursive: true })
     const slots = written((s) => (s.prompts.answerer = { first: ['{{question}}'] }))
-    expect(await refused({ ...ringJob(), style: slots } as JobSpecInput)).toMatch(/answerer.*0 slots.*1 slot/)
+    expect(await refused({ ...ringJob(), style: slots } as JobSpecInput)).toMatch(
+      /answerer.*has 0 slots \(none\), but 1 slot is filled here \(from asker\): one is missing for ask, asker or doubts/,
+    )
   })
 
   function packFor(roles: string[]): string {
@@ -263,8 +269,8 @@ describe('a job of a custom style is refused before any model is loaded', () => 
       version: '1',
       system: [''],
       prompts: {
-        [roles[0]]: { first: ['{{question}}'], feedback: ['{{question}}', '{{slot:b}}'] },
-        [roles[1]]: { first: ['{{question}}', '{{slot:a}}'] },
+        [roles[0]]: { first: ['{{question}}'], feedback: ['{{question}}', '{{slot:reply}}'] },
+        [roles[1]]: { first: ['{{question}}', '{{slot:ask}}'] },
       },
     }
     writeFileSync(place.path('pack.json'), JSON.stringify(pack))

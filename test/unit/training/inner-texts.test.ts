@@ -17,17 +17,17 @@ type Spec = Partial<Extract<JobSpecInput, { kind: 'inner' }>>
 
 /** The slots of every role's prompts. */
 const slots: Record<string, { first: string[]; feedback?: string[] }> = {
-  planner: { first: [], feedback: ['back'] },
-  critic: { first: ['in'] },
-  solver: { first: ['in'] },
-  'math-expert': { first: [], feedback: ['back'] },
-  'code-expert': { first: [], feedback: ['back'] },
-  'science-expert': { first: [], feedback: ['back'] },
-  summarizer: { first: ['one', 'two', 'three'] },
-  expert: { first: [], feedback: ['back'] },
-  learner: { first: ['in'] },
-  reflector: { first: [], feedback: ['back'] },
-  'tool-caller': { first: ['in'] },
+  planner: { first: [], feedback: ['solver'] },
+  critic: { first: ['planner'] },
+  solver: { first: ['critic'] },
+  'math-expert': { first: [], feedback: ['summarizer'] },
+  'code-expert': { first: [], feedback: ['summarizer'] },
+  'science-expert': { first: [], feedback: ['summarizer'] },
+  summarizer: { first: ['math-expert', 'code-expert', 'science-expert'] },
+  expert: { first: [], feedback: ['learner'] },
+  learner: { first: ['expert'] },
+  reflector: { first: [], feedback: ['tool-caller'] },
+  'tool-caller': { first: ['reflector'] },
 }
 
 const bareText = (variant: string, names: string[]) =>
