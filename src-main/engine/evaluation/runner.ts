@@ -21,6 +21,7 @@ import {
 import type { JobEventOf } from '../job-events'
 import type { AgentSpec, EvaluateJob } from '../job-spec'
 import { TorchGenerator } from '../nn/torch-generator'
+import { isSearched } from '../released/recommended'
 import { checkPrompts } from '../styles/check-prompts'
 import { checkLinkKeys, inRoleOrder, roleIn } from '../styles/registry'
 import type { PromptSettings } from '../styles/row-prompts'
@@ -77,6 +78,10 @@ export async function evaluate(ctx: JobContext, job: EvaluateJob, resources: Res
   if (job.grader === 'math' && asked.has('code'))
     ctx.warn(
       'Programs are not run in this version: the answers to tasks of code are compared with the gold text as they are.',
+    )
+  if (job.system?.benchmark && isSearched(job.system.benchmark))
+    ctx.warn(
+      `The questions of ${job.system.benchmark} are meant to be answered by searching the web; in this version no agent searches.`,
     )
   const models = await Promise.all(agents.map(async (a) => (a ? resources.model(a.model) : null)))
   if (job.generation.sample) for (const m of models) m?.text.generation.warnings.forEach((w) => ctx.warn(w))

@@ -94,9 +94,28 @@ const tunedBatch: Partial<Record<Benchmark, number>> = {
   hotpotqa: 8,
 }
 
+/** Whose questions are answered by searching the web. */
+const searched: readonly Benchmark[] = ['bamboogle', 'hotpotqa']
+
+export const isSearched = (benchmark: Benchmark): boolean => searched.includes(benchmark)
+
+/** UserError: the benchmark asks for a tool that the system does not use (method specification, training 15.1). */
+export function checkBenchmark(system: ReleasedName, benchmark: Benchmark): void {
+  if (isServed(system, benchmark)) return
+  throw new UserError({
+    what: `The benchmark ${benchmark} cannot be asked of ${system}.`,
+    why: 'Its questions are answered by searching the web, and of the published systems only deliberation does.',
+    next: `Choose deliberation, or one of ${benchmarks.filter((b) => !isSearched(b)).join(', ')}.`,
+  })
+}
+
+const isServed = (system: ReleasedName, benchmark: Benchmark): boolean =>
+  !isSearched(benchmark) || tuned[system][benchmark] !== undefined
+
 /**
  * The settings of a published system on a benchmark, `overrides` put over them. A benchmark that the system was not tuned for gets
- * the method's usual ones (32 latent steps, 3 rounds, batches of 8). UserError: an unknown system, benchmark or setting.
+ * the method's usual ones (32 latent steps, 3 rounds, batches of 8). UserError: an unknown system, benchmark or setting, or a
+ * benchmark that needs a search that the system does not make.
  */
 export function recommendedSettings(
   system: string,
@@ -105,6 +124,7 @@ export function recommendedSettings(
 ): RecommendedSettings {
   const name = oneOf(releasedNames, system, 'published system')
   const own = oneOf(benchmarks, benchmark, 'benchmark')
+  checkBenchmark(name, own)
   const entry = tuned[name][own]
   const [latentSteps, rounds, temperature] = entry ?? [usual.latentSteps, usual.rounds]
   const settings: RecommendedSettings = {
@@ -149,8 +169,10 @@ function oneOf<T extends string>(known: readonly T[], given: string, what: strin
 export function withRecommended(raw: unknown): unknown {
   if (!isObject(raw) || raw.kind !== 'evaluate' || !isObject(raw.system)) return raw
   const { name, benchmark } = raw.system
-  if (!releasedNames.some((n) => n === name) || !benchmarks.some((b) => b === benchmark)) return raw
-  const { maxNewTokens, temperature, topP, ...settings } = recommendedSettings(name as string, benchmark as string)
+  const system = releasedNames.find((n) => n === name)
+  const own = benchmarks.find((b) => b === benchmark)
+  if (!system || !own || !isServed(system, own)) return raw
+  const { maxNewTokens, temperature, topP, ...settings } = recommendedSettings(system, own)
   const generation = { maxNewTokens, temperature, topP, sample: true, answerRetry: true }
   return {
     ...settings,

@@ -4,6 +4,7 @@ import type { AgentSpec, JobSpec } from '../job-spec'
 import { roleIn } from '../styles/registry'
 import { findSystemOf, type FoundAgent } from './find-system'
 import { styleOfSystem } from './parts'
+import { checkBenchmark } from './recommended'
 
 /** The job as it would stand without `system`; what it names itself goes before. UserErrors as of `findSystem`. */
 export async function withSystem(job: JobSpec): Promise<JobSpec> {
@@ -15,6 +16,7 @@ export async function withSystem(job: JobSpec): Promise<JobSpec> {
       why: 'Settings are recommended for published systems, and the system has no name.',
       next: 'Give the "name" of the system, or leave "benchmark" out.',
     })
+  if (benchmark !== undefined && name !== null) checkBenchmark(name, benchmark)
   const style = await styleOfSystem(name ?? job.style)
   // the default style says nothing
   if (name !== null && job.style !== style.name && job.style !== 'sequential')

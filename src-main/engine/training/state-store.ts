@@ -39,7 +39,10 @@ export class StateCollection {
   private writing: { data: number; index: number; segment: number; offset: number } | null = null
 
   /** `folder` null: memory only. Opening reads the index, not the states. */
-  constructor(private readonly folder: string | null) {
+  constructor(
+    private readonly folder: string | null,
+    private readonly limit = memoryLimit,
+  ) {
     if (!folder || !existsSync(folder)) return
     for (const file of readdirSync(folder)
       .filter((f) => f.endsWith('.jsonl'))
@@ -83,8 +86,8 @@ export class StateCollection {
       writeSync(w.index, JSON.stringify({ key: hash, ...place }) + '\n')
       this.entries.set(hash, { segment: w.segment, ...place })
       w.offset += bytes.length
-      this.remember(hash, own)
-    } else this.recent.set(hash, own)
+    }
+    this.remember(hash, own)
   }
 
   close(): void {
@@ -100,7 +103,7 @@ export class StateCollection {
     this.recent.set(hash, states)
     this.held += states.byteLength
     for (const [oldest, old] of this.recent) {
-      if (this.held <= memoryLimit || oldest === hash) break
+      if (this.held <= this.limit || oldest === hash) break
       this.recent.delete(oldest)
       this.held -= old.byteLength
     }

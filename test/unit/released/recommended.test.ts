@@ -2,14 +2,14 @@ import { describe, expect, it } from 'vitest'
 import { jobSpec } from '../../../src-main/engine/job-spec'
 import { recommendedSettings } from '../../../src-main/engine/released/recommended'
 
-/** Latent steps / rounds as the method specification (training, 15.1) lays them out, with a temperature where one is given. */
+/** Latent steps / rounds as the method specification (training, 15.1) lays them out, with a temperature where one is given; `no`: a benchmark of search. */
 const columns = ['math500', 'medqa', 'gpqa', 'mbppplus', 'aime25', 'aime26', 'livecodebench', 'bamboogle', 'hotpotqa']
 const table = `
-sequential_light  | 32/3 | 32/2 | 48/3 | 48/3 | 32/3 | 32/2 | -         | -    | -
-sequential_scaled | 64/2 | 32/3 | 32/2 | 32/3 | 48/3 | 64/3 | 48/2 T0.2 | -    | -
-distillation      | 64/3 | 64/2 | 64/3 | 16/2 | 32/3 | 32/3 | 64/2 T0.6 | -    | -
+sequential_light  | 32/3 | 32/2 | 48/3 | 48/3 | 32/3 | 32/2 | -         | no   | no
+sequential_scaled | 64/2 | 32/3 | 32/2 | 32/3 | 48/3 | 64/3 | 48/2 T0.2 | no   | no
+distillation      | 64/3 | 64/2 | 64/3 | 16/2 | 32/3 | 32/3 | 64/2 T0.6 | no   | no
 deliberation      | 16/2 | 16/2 | 16/3 | 16/3 | 16/3 | 16/2 | 16/3 T0.6 | 16/3 | 32/2
-mixture           | 64/3 | 48/2 | 48/3 | 32/3 | 16/3 | 32/2 | 16/2 T0.2 | -    | -`
+mixture           | 64/3 | 48/2 | 48/3 | 32/3 | 16/3 | 32/2 | 16/2 T0.2 | no   | no`
 const cells = table
   .trim()
   .split('\n')
@@ -20,6 +20,10 @@ const cells = table
 
 describe('recommended settings', () => {
   it.each(cells)('$system on $benchmark: $value', ({ system, benchmark, value }) => {
+    if (value === 'no') {
+      expect(() => recommendedSettings(system, benchmark)).toThrow(/only deliberation does.*math500, medqa/)
+      return
+    }
     const [, latentSteps = '32', rounds = '3', temperature] = /^(\d+)\/(\d+)(?: T([\d.]+))?$/.exec(value) ?? []
     const given = recommendedSettings(system, benchmark)
     expect(given).toMatchObject({ seed: 42, latentSteps: Number(latentSteps), rounds: Number(rounds), topP: 0.95 })
@@ -32,9 +36,9 @@ describe('recommended settings', () => {
   })
 
   it('the longest text depends on the benchmark and on light', () => {
-    const longest = (system: string) => columns.map((c) => recommendedSettings(system, c).maxNewTokens)
-    expect(longest('sequential_light')).toEqual([1000, 4000, 4000, 4000, 8192, 8192, 4096, 4000, 4000])
-    expect(longest('mixture')).toEqual([2000, 4000, 4000, 4000, 16000, 16000, 4096, 4000, 4000])
+    const longest = (system: string, of = columns) => of.map((c) => recommendedSettings(system, c).maxNewTokens)
+    expect(longest('sequential_light', columns.slice(0, 7))).toEqual([1000, 4000, 4000, 4000, 8192, 8192, 4096])
+    expect(longest('deliberation')).toEqual([2000, 4000, 4000, 4000, 16000, 16000, 4096, 4000, 4000])
   })
 
   it('is overridden key by key; what is not known is refused with what is', () => {

@@ -340,3 +340,21 @@ it('the command line exports and imports systems, and says what is missing', asy
   ])
     await expect(runEngineCommand(args), args.join(' ')).rejects.toThrow(UsageError)
 })
+
+describe('a benchmark whose questions are answered by search', () => {
+  it('is refused for systems that do not search, before anything is looked for', async () => {
+    const system = { name: 'mixture' as const, folder: '/nowhere', benchmark: 'hotpotqa' as const }
+    const heard = await run(evaluation({ system }))
+    expect(heard.failure).toMatch(/hotpotqa cannot be asked of mixture\. .*only deliberation does/)
+  })
+
+  it('is asked of deliberation, with a word on the search that is missing', async () => {
+    const { folder } = await tinySystem('deliberation')
+    const system = { name: 'deliberation' as const, folder, benchmark: 'bamboogle' as const }
+    const heard = await run(evaluation({ system, rounds: 1 }))
+    expect(heard.failure).toBe('')
+    expect(heard.of('log').map((l) => l.message)).toContainEqual(
+      expect.stringMatching(/bamboogle .* no agent searches/),
+    )
+  })
+})

@@ -85,4 +85,16 @@ describe('StateCollection', () => {
     expect(memory.get('k')).toEqual(Float32Array.of(2, 3))
     memory.close()
   })
+
+  it('lets go of what was used longest ago, and has it again from the disk where there is one', () => {
+    for (const place of [folder, null]) {
+      const small = new StateCollection(place, 2 * a.byteLength)
+      small.put(1, a)
+      small.put(2, a.slice())
+      small.get(1)
+      small.put(3, a.slice())
+      expect([1, 2, 3].map((key) => small.get(key))).toEqual([a, place === null ? null : a, a])
+      small.close()
+    }
+  })
 })
