@@ -3,6 +3,7 @@ import { statfs } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import type { SystemInfo } from '../bridge/contract'
+import { availableMemory, machineMemory } from '../engine/memory/machine'
 
 export class SystemProbe {
   private before = cpuTimes()
@@ -14,7 +15,7 @@ export class SystemProbe {
     const model = first?.model.replace(/\s+/g, ' ').trim() || 'unknown processor'
     return {
       cpu: { model, cores: os.availableParallelism(), load: this.readLoad() },
-      memory: memory(),
+      memory: { total: machineMemory(), available: availableMemory() },
       disk: await disk(folder),
       device: { kind: 'cpu', name: model },
       engineBytes,
@@ -40,14 +41,6 @@ function cpuTimes(): { idle: number; total: number } {
     total += times.user + times.nice + times.sys + times.idle + times.irq
   }
   return { idle, total }
-}
-
-/** Bytes; a container's limit counts where there is one. `available`: what new work can take, caches included. */
-function memory(): SystemInfo['memory'] {
-  const limit = process.constrainedMemory()
-  const machine = os.totalmem()
-  const total = limit > 0 && limit < machine ? limit : machine
-  return { total, available: Math.min(process.availableMemory(), total) }
 }
 
 /** The volume of a folder, or of its nearest parent that is there. */

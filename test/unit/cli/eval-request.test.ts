@@ -205,6 +205,11 @@ describe('engine describe', () => {
       expect(description).toMatchObject({ family, widths: { hidden: hidden_size }, parameters })
       expect(description.memory.weights).toBe(4 * parameters)
       expect(description.memory.files).toBe((name.endsWith('bf16') ? 2 : 4) * parameters)
+      expect(description.memory.total).toBe(description.memory.parts.reduce((n, { bytes }) => n + bytes, 0))
+      const [weights, packed] = description.memory.parts
+      expect(weights.bytes).toBe(4 * parameters)
+      // float32 files: the blocks' matrices once more, all but the embeddings and the norms
+      expect(/once more/.test(packed.name)).toBe(!name.endsWith('bf16'))
     },
   )
 
@@ -212,7 +217,9 @@ describe('engine describe', () => {
     const text = await describeModel(path.join(models, 'gemma3-text'))
     const { family, parameters, dtypes, memory } = await describeModel(path.join(models, 'gemma3-multimodal-bf16'))
     expect({ family, parameters, dtypes }).toEqual({ family: 'gemma3', parameters: text.parameters, dtypes: ['BF16'] })
-    expect(memory).toEqual({ ...text.memory, files: text.memory.files / 2 })
+    const { files, weights, cachePerToken, statePerRow } = text.memory
+    expect(memory).toMatchObject({ files: files / 2, weights, cachePerToken, statePerRow })
+    expect(memory.parts[0]).toEqual({ name: 'weights, widened to float32', bytes: weights })
   })
 
   it('counts what recurrent layers keep of a row beside the cache of the others', async () => {
