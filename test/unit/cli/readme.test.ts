@@ -5,11 +5,14 @@ import { withSections } from '../../../src-main/cli/readme-tables'
 import { runJob } from '../../../src-main/engine/engine'
 import type { JobSpec } from '../../../src-main/engine/job-spec'
 import { styles } from '../../../src-main/engine/styles/registry'
-import { readSpecFile } from '../../../src-main/jobs/read-spec'
+import { checkSpec, readSpecFile } from '../../../src-main/jobs/read-spec'
+import { absoluteSpecPaths } from '../../../src-main/jobs/spec-paths'
+import { readPipeline } from '../../../src-main/workspace/pipeline'
 import { writeByteModel } from '../evaluation/byte-model'
-import { Workplace } from '../training/run-demo-job'
+import { demo, Workplace } from '../training/run-demo-job'
 
-const readme = readFileSync(join(import.meta.dirname, '../../../README.md'), 'utf8')
+const root = join(import.meta.dirname, '../../..')
+const readme = readFileSync(join(root, 'README.md'), 'utf8')
 
 describe('README', () => {
   it('has the tables that the code’s registries give ("npm run docs" writes them)', () => {
@@ -25,11 +28,46 @@ describe('README', () => {
   })
 })
 
+/** What stands there as JSON, in order. */
+const blocks = [...readme.matchAll(/^ {4}\{\n(?: {5,}.*\n)+ {4}\}$/gm)].map(
+  ([block]) => JSON.parse(block) as Record<string, unknown>,
+)
+
+describe("README's first evaluation", () => {
+  const [spec] = blocks.filter((b) => b.kind === 'evaluate')
+  const place = new Workplace()
+  afterAll(() => place.dispose())
+
+  it('has the links that the demo keeps at its end', async () => {
+    const { steps } = await readPipeline(demo('.'))
+    const lastOf = (id: string) => {
+      const found = steps.find((s) => s.id === id)!
+      return `demo/${id}/checkpoints/step-${String(found.spec.steps)}`
+    }
+    const { agents, outerLinks } = spec as unknown as Extract<JobSpec, { kind: 'evaluate' }>
+    expect(agents.map((a) => a.innerLink)).toEqual(agents.map((a) => lastOf(`inner-${a.role}`)))
+    expect(outerLinks).toBe(lastOf('outer'))
+  })
+
+  // the team passing text needs no links: what is left is models, prompts, data and grader
+  it('is graded as the demo is: right answers count', async () => {
+    const { outerLinks: _, ...kept } = absoluteSpecPaths(spec, root) as {
+      agents: { innerLink: string }[]
+      outerLinks: string
+      data: object
+    }
+    const agents = kept.agents.map(({ innerLink: _, ...agent }) => agent)
+    const data = { ...kept.data, limit: 9 }
+    const job = { ...kept, agents, data, passing: 'text', output: place.path('out'), threads: 1 }
+    let accuracy: number | undefined
+    await runJob(checkSpec(job, 'README'), {
+      emit: (e) => (accuracy = e.kind === 'finished' ? e.accuracy?.value : undefined),
+    })
+    expect(accuracy).toBe(1)
+  })
+})
+
 describe("README's jobs of every style, and its own style file", () => {
-  /** What stands there as JSON, in order. */
-  const blocks = [...readme.matchAll(/^ {4}\{\n(?: {5,}.*\n)+ {4}\}$/gm)].map(
-    ([block]) => JSON.parse(block) as Record<string, unknown>,
-  )
   const jobs = blocks.filter((b) => b.kind === 'outer' && b.style !== undefined) as unknown as Extract<
     JobSpec,
     { kind: 'outer' }
