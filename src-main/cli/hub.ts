@@ -6,7 +6,13 @@ import path from 'node:path'
 import { formatBytes } from '../engine/formats/disk-errors'
 import type { RepositoryKind } from '../hub/address'
 import { type Hub, openHub } from '../hub/connection'
-import { download, type DownloadEvent, type DownloadPlan, planDownload } from '../hub/download/download'
+import {
+  download,
+  type DownloadEvent,
+  type DownloadPlan,
+  type DownloadRequest,
+  planDownload,
+} from '../hub/download/download'
 import { neededFiles } from '../hub/needed-files'
 import { type FoundRepository, readRepository, searchHub } from '../hub/repository'
 import { parseOptions } from './options'
@@ -16,11 +22,12 @@ import { UsageError } from './usage-error'
 
 const usage = `npm run hub -- search QUERY
 npm run hub -- files REPO [--revision R]
-npm run hub -- download REPO [--to DIR] [--revision R]
+npm run hub -- download REPO [--to DIR] [--revision R] [--verify]
   --kind model|dataset  what is meant (default: model)
   --endpoint URL        another hub (default: HF_ENDPOINT, else https://huggingface.co)
   --revision R          a branch, tag or commit (default: main)
   --to DIR              where to (default: a folder called as the repository)
+  --verify              reads files that are there again, though they have not changed since their last check
   The access token is read from HF_TOKEN.`
 
 /** Returns the exit code. Throws UserError, UsageError. */
@@ -32,6 +39,7 @@ export async function runHubCommand(args: readonly string[]): Promise<number> {
       endpoint: { type: 'string' },
       revision: { type: 'string' },
       to: { type: 'string' },
+      verify: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
     usage,
@@ -42,23 +50,20 @@ export async function runHubCommand(args: readonly string[]): Promise<number> {
     return 0
   }
   const [verb, subject] = positionals
-  const { kind, revision, to } = values
+  const { kind, revision, to, verify } = values
   if (kind !== 'model' && kind !== 'dataset') throw new UsageError('--kind is model or dataset.', usage)
   if (positionals.length !== 2 || subject === '' || !['search', 'files', 'download'].includes(verb))
     throw new UsageError('Say search, files or download, and of what.', usage)
   if (to !== undefined && verb !== 'download') throw new UsageError('--to is for download.', usage)
+  if (verify && verb !== 'download') throw new UsageError('--verify is for download.', usage)
   if (revision !== undefined && verb === 'search') throw new UsageError('--revision is for files and download.', usage)
   if (revision === '' || to === '') throw new UsageError('--revision and --to take no empty text.', usage)
   const hub = openHub({ endpoint: values.endpoint, token: process.env.HF_TOKEN })
   try {
     if (verb === 'search') return await search(hub, kind, subject)
     if (verb === 'files') return await files(hub, kind, subject, revision)
-    return await fetchAll(hub, {
-      kind,
-      name: subject,
-      revision,
-      folder: path.resolve(to ?? subject.split('/').at(-1)!),
-    })
+    const folder = path.resolve(to ?? subject.split('/').at(-1)!)
+    return await fetchAll(hub, { kind, name: subject, revision, folder }, verify)
   } finally {
     await hub.close()
   }
@@ -82,11 +87,8 @@ async function files(hub: Hub, kind: RepositoryKind, name: string, revision: str
   return 0
 }
 
-async function fetchAll(
-  hub: Hub,
-  request: { kind: RepositoryKind; name: string; revision: string | undefined; folder: string },
-): Promise<number> {
-  const { signal, restore } = stopOnSignals()
+async function fetchAll(hub: Hub, request: DownloadRequest, readAll: boolean): Promise<number> {
+  const { signal, restore } = stopOnSignals({ saying: 'Pausing' })
   try {
     const plan = await planDownload(hub, request, signal)
     note(`${nature(plan.repository)}, commit ${plan.repository.commit}`)
@@ -94,7 +96,7 @@ async function fetchAll(
       `${count(plan.files)}, ${formatBytes(plan.bytes)}, of which ${formatBytes(plan.remainingBytes)} to come, into ${plan.folder}`,
     )
     const line = progressLine()
-    const { kind, fetchedBytes } = await download(hub, plan, { signal, onEvent: showing(plan, line) })
+    const { kind, fetchedBytes } = await download(hub, plan, { signal, readAll, onEvent: showing(plan, line) })
     if (kind === 'paused') {
       line.finish('Paused; the same command goes on from there.')
       return stoppedCode

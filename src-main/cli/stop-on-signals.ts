@@ -1,4 +1,4 @@
-/** Ctrl-C at a terminal: the first asks a job to stop at a step boundary, a later one ends the process. */
+/** Ctrl-C at a terminal: the first asks the command to stop in good order, a later one ends the process. */
 
 /** Exit code as a shell gives it to what a signal ended. */
 export const stoppedCode = 130
@@ -10,7 +10,13 @@ const sameMs = 1000
  * The first signal, or a reader that has gone away, asks to stop. The handlers then go (that of the signal itself after
  * `sameWithin` ms, during which it does nothing), so that a later signal ends the process even when it is too busy to listen.
  */
-export function stopOnSignals(sameWithin: number = sameMs): { signal: AbortSignal; restore: () => void } {
+export function stopOnSignals({
+  sameWithin = sameMs,
+  saying = 'Stopping at the next step boundary',
+}: {
+  readonly sameWithin?: number
+  readonly saying?: string
+} = {}): { signal: AbortSignal; restore: () => void } {
   const controller = new AbortController()
   const handlers = { SIGINT: () => stop('SIGINT'), SIGTERM: () => stop('SIGTERM') }
   let repeated: NodeJS.Timeout | undefined
@@ -20,7 +26,7 @@ export function stopOnSignals(sameWithin: number = sameMs): { signal: AbortSigna
     process.off(other, handlers[other])
     repeated = setTimeout(() => process.off(name, handlers[name]), sameWithin)
     repeated.unref()
-    process.stderr.write('\nStopping at the next step boundary; once more, a moment later, to end at once.\n')
+    process.stderr.write(`\n${saying}; once more, a moment later, to end at once.\n`)
     controller.abort()
   }
   const restore = (): void => {

@@ -2,7 +2,7 @@
  * Downloads: planned (which files, how many bytes, whether they fit), then carried out, paused by a signal and gone on with by
  * carrying out the same plan again. A file has its name only when its checksum is right.
  */
-import { rm, stat } from 'node:fs/promises'
+import { rm } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { UserError } from '../../engine/errors'
 import { removeLeftovers } from '../../engine/formats/atomic-files'
@@ -23,7 +23,8 @@ import { promptRetry, retrying } from '../retry'
 import { checkedPath, partialEnding, recordName } from '../safe-path'
 import { unreachable } from '../connection'
 import { hasChecksum } from './checksums'
-import { fetchRange } from './fetch-range'
+import { filesThere, stateOf } from './files-there'
+import { fetchRange, NoRanges } from './fetch-range'
 import { lockFolder } from './folder-lock'
 import { PartialFile, removePartial, savedBytes, takeName } from './partial-file'
 import { type DownloadRecord, readDownloadRecord, writeDownloadRecord } from './record'
@@ -63,6 +64,14 @@ export type DownloadEvent =
   | { kind: 'verified'; file: string }
   /** The bytes of the file were wrong; it begins again. */
   | { kind: 'damaged'; file: string }
+
+export interface DownloadOptions {
+  readonly signal?: AbortSignal
+  readonly onEvent?: (event: DownloadEvent) => void
+  /** Checks the bytes of files that are there too, though size and time are those of their last check. */
+  readonly readAll?: boolean
+  readonly tuning?: Partial<DownloadTuning>
+}
 
 export interface DownloadResult {
   readonly kind: 'complete' | 'paused'
@@ -112,7 +121,7 @@ export async function planDownload(hub: Hub, request: DownloadRequest, signal?: 
   let there = 0
   for (const { path, size, checksum } of files) {
     const target = join(folder, path)
-    there += (await sizeOf(target)) === size ? size : await savedBytes({ target, size, checksum })
+    there += (await stateOf(target))?.size === size ? size : await savedBytes({ target, size, checksum })
   }
   const bytes = files.reduce((sum, { size }) => sum + size, 0)
   return { folder, repository, files, bytes, remainingBytes: bytes - there, freeBytes: await freeBytes(folder) }
@@ -128,8 +137,9 @@ export async function download(
   {
     signal = new AbortController().signal,
     onEvent = () => undefined,
+    readAll = false,
     tuning: given = {},
-  }: { signal?: AbortSignal; onEvent?: (event: DownloadEvent) => void; tuning?: Partial<DownloadTuning> } = {},
+  }: DownloadOptions = {},
 ): Promise<DownloadResult> {
   const tuning = { ...defaultTuning, ...given }
   const { folder, repository, files, bytes: total } = plan
@@ -164,10 +174,12 @@ export async function download(
   try {
     await sweep(folder, files)
     const before = await readDownloadRecord(folder)
-    const found = await filesThere(plan, both)
-    const record = recordOf(plan, found, before)
-    if (!before || !before.complete || record.files.length !== before.files.length)
-      await explainingDiskErrors({ folder, doing }, () => writeDownloadRecord(folder, record))
+    const verified = await filesThere({ folder, files, record: before, readAll, signal: both })
+    const found = new Set(verified.keys())
+    const record = (complete: boolean) => recordOf(plan, found, verified, before, complete)
+    const write = (complete: boolean) =>
+      explainingDiskErrors({ folder, doing }, () => writeDownloadRecord(folder, record(complete)))
+    if (!before || !before.complete || record(false).files.length !== before.files.length) await write(false)
     for (const { path, size } of files) if (found.has(path)) progress(path, size)
     const fetchOne = async (file: RepositoryFile): Promise<void> => {
       if (found.has(file.path)) return
@@ -181,6 +193,8 @@ export async function download(
         progress: (bytes) => progress(file.path, bytes),
         received: (bytes) => (fetchedBytes += bytes),
       })
+      const there = await stateOf(join(folder, file.path))
+      if (there) verified.set(file.path, there.changed)
     }
     const fetching = new Slots(tuning.files)
     const failures: unknown[] = []
@@ -198,8 +212,12 @@ export async function download(
       ),
     )
     if (failures.length > 0) throw await asDiskError(failures[0], { folder, doing })
-    if (signal.aborted) return { kind: 'paused', fetchedBytes }
-    await explainingDiskErrors({ folder, doing }, () => writeDownloadRecord(folder, { ...record, complete: true }))
+    if (signal.aborted) {
+      // only so that the next time need not check again what is there
+      await write(false).catch(() => undefined)
+      return { kind: 'paused', fetchedBytes }
+    }
+    await write(true)
     return { kind: 'complete', fetchedBytes }
   } catch (error) {
     if (signal.aborted && !(error instanceof UserError)) return { kind: 'paused', fetchedBytes }
@@ -261,20 +279,28 @@ async function downloadFile({ path, size, checksum }: RepositoryFile, errand: Fi
   for (let damaged = 1; ; damaged++) {
     const file = await PartialFile.open({ target, size, checksum }, count, tuning.chunk)
     const report = (): void => errand.progress(file.ranges.reduce((sum, { done }) => sum + done, 0))
+    const fetching = {
+      hub,
+      url: fileAddress(hub.endpoint, kind, name, commit, path),
+      question: { kind, name, revision, file: path },
+      slots: errand.slots,
+      signal,
+      received: (bytes: number) => {
+        errand.received(bytes)
+        report()
+      },
+      waiting: (fault: { why: string; waitMs: number }) => onEvent({ kind: 'waiting', file: path, ...fault }),
+    }
     try {
       report()
-      await fetchRanges(file, {
-        hub,
-        url: fileAddress(hub.endpoint, kind, name, commit, path),
-        question: { kind, name, revision, file: path },
-        slots: errand.slots,
-        signal,
-        received: (bytes) => {
-          errand.received(bytes)
-          report()
-        },
-        waiting: (fault) => onEvent({ kind: 'waiting', file: path, ...fault }),
-      })
+      try {
+        await fetchRanges(file, fetching)
+      } catch (error) {
+        if (!(error instanceof NoRanges)) throw error
+        await file.joinRanges()
+        report()
+        await fetchRanges(file, fetching)
+      }
       await file.complete()
     } catch (error) {
       // what came in is kept as far as the disk still takes it
@@ -335,34 +361,23 @@ async function checkAccess(hub: Hub, { repository, files }: DownloadPlan, signal
   )
 }
 
-/** Paths of the files that stand in the folder already with the right content. A UserError names one with another content. */
-async function filesThere({ folder, files }: DownloadPlan, signal: AbortSignal): Promise<Set<string>> {
-  const found = new Set<string>()
-  for (const { path, size, checksum } of files) {
-    const target = join(folder, path)
-    const there = await sizeOf(target)
-    if (there === null) continue
-    if (there !== size || !(await hasChecksum(target, size, checksum, signal)))
-      throw new UserError({
-        what: `${path} could not be downloaded.`,
-        why: `${folder} holds a file of this name with other content.`,
-        next: 'Move it away, or choose another folder.',
-      })
-    await removePartial(target)
-    found.add(path)
-  }
-  return found
-}
-
 function recordOf(
   { repository, files }: DownloadPlan,
   found: ReadonlySet<string>,
+  verified: ReadonlyMap<string, number>,
   before: DownloadRecord | null,
+  complete: boolean,
 ): DownloadRecord {
   const { endpoint, kind, name, revision, commit, licence, gated } = repository
   const known = new Map(before?.files.map((file) => [file.path, file]))
   for (const { path, size, checksum } of files)
-    known.set(path, { path, size, checksum, foundThere: known.get(path)?.foundThere ?? found.has(path) })
+    known.set(path, {
+      path,
+      size,
+      checksum,
+      foundThere: known.get(path)?.foundThere ?? found.has(path),
+      verifiedAt: verified.get(path) ?? null,
+    })
   return {
     format: 'recursivemas-hub/1',
     endpoint,
@@ -372,7 +387,7 @@ function recordOf(
     commit,
     licence,
     gated,
-    complete: false,
+    complete,
     files: [...known.values()],
   }
 }
@@ -395,13 +410,4 @@ function foreignFolder(folder: string, holds: string): UserError {
     why: `${folder} holds ${holds}.`,
     next: 'Choose another folder, or give that revision.',
   })
-}
-
-/** null where nothing is there. */
-async function sizeOf(path: string): Promise<number | null> {
-  const info = await stat(path).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null
-    throw error
-  })
-  return info && (info.isFile() ? info.size : -1)
 }

@@ -7,6 +7,9 @@ import { unreachable } from '../connection'
 import type { PartialFile, Range } from './partial-file'
 import type { Slots } from './slots'
 
+/** The server sends the whole file whatever range is asked for: several ranges would each bring it again. */
+export class NoRanges extends Error {}
+
 export interface RangeErrand {
   readonly hub: Hub
   readonly url: string
@@ -20,6 +23,7 @@ export interface RangeErrand {
   readonly waiting: (fault: { why: string; waitMs: number }) => void
 }
 
+/** Throws UserError, NoRanges where the file has several, the signal's reason. */
 export async function fetchRange(errand: RangeErrand, range: Range): Promise<void> {
   const length = range.end - range.start
   for (let failed = 0; range.done < length;) {
@@ -46,6 +50,7 @@ async function tryOnce({ hub, url, question, file, signal, received }: RangeErra
   response.stream.on('error', () => undefined)
   try {
     let skip = checkedStart(response, { from, size: file.wanted.size, question, hub })
+    if (response.status === 200 && file.ranges.length > 1) throw new NoRanges()
     for await (const piece of piecesOf(response, url, signal)) {
       received(piece.length)
       const skipped = Math.min(skip, piece.length)

@@ -53,10 +53,14 @@ export class PartialFile {
 
   private constructor(
     readonly wanted: Wanted,
-    readonly ranges: readonly OpenRange[],
+    private parts: readonly OpenRange[],
     private readonly handle: FileHandle,
     private readonly chunk: number,
   ) {}
+
+  get ranges(): readonly Range[] {
+    return this.parts
+  }
 
   /** Goes on with what is there, or begins with `count` ranges of about equal length. `chunk`: bytes. */
   static async open(wanted: Wanted, count: number, chunk: number): Promise<PartialFile> {
@@ -104,11 +108,11 @@ export class PartialFile {
   }
 
   private async saveNow(): Promise<void> {
-    const done = this.ranges.map((range) => range.done)
-    if (this.ranges.every((range, i) => range.saved === done[i])) return
+    const done = this.parts.map((range) => range.done)
+    if (this.parts.every((range, i) => range.saved === done[i])) return
     await this.handle.datasync()
-    await this.writeSidecar(this.ranges.map(({ start, end }, i) => ({ start, end, done: done[i] })))
-    this.ranges.forEach((range, i) => (range.saved = done[i]))
+    await this.writeSidecar(this.parts.map(({ start, end }, i) => ({ start, end, done: done[i] })))
+    this.parts.forEach((range, i) => (range.saved = done[i]))
   }
 
   private async writeSidecar(ranges: readonly Range[]): Promise<void> {
@@ -119,6 +123,15 @@ export class PartialFile {
       checksum,
       ranges: ranges.map(({ start, end, done }) => ({ start, end, done })),
     })
+  }
+
+  /** One range instead of several, which holds what is there without a gap from the file's begin on. Nobody writes meanwhile. */
+  async joinRanges(): Promise<void> {
+    await this.save()
+    const first = this.parts.find(({ start, end, done }) => start + done < end)
+    const done = first ? first.start + first.done : this.wanted.size
+    this.parts = [{ start: 0, end: this.wanted.size, done, saved: done }]
+    await this.writeSidecar(this.parts)
   }
 
   /** Ends the work on it for now. */

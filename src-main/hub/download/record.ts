@@ -26,6 +26,8 @@ const record = z.object({
       checksum: z.object({ kind: z.enum(['sha256', 'git-sha1']), hex: z.string() }),
       /** It was there before the download, so that cancelling leaves it. */
       foundThere: z.boolean(),
+      /** Its time of last change when its bytes were last checked, ms; null: not checked yet. */
+      verifiedAt: z.number().nullable().default(null),
     }),
   ),
 })

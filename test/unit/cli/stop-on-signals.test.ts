@@ -20,7 +20,7 @@ beforeAll(() => {
     path.join(folder, 'main.mjs'),
     `import { stopOnSignals } from './stop-on-signals.mjs'
      let beats = 0
-     const { signal } = stopOnSignals(...process.argv.slice(2).map(Number))
+     const { signal } = stopOnSignals({ sameWithin: process.argv[2] && Number(process.argv[2]) })
      signal.addEventListener('abort', () => console.log('asked to stop'))
      setInterval(() => {
        beats += 1

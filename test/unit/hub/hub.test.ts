@@ -1,6 +1,15 @@
 /** The hub client against a local hub: what it lists, what it refuses and how it says so, what it keeps of the token. */
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
@@ -154,6 +163,35 @@ describe('a download', () => {
     expect((await refused(download(hub(), plan))).why).toContain('other content')
     expect(readdirSync(folder)).toEqual(['config.json'])
     expect(readFileSync(path.join(folder, 'config.json'), 'utf8')).toBe('mine')
+  })
+
+  it('takes one stream of a server that knows no ranges', async () => {
+    fake.faultOf = () => ({ kind: 'no-range' })
+    const plan = await planDownload(hub(), { kind: 'model', name: model, folder })
+    const { fetchedBytes } = await download(hub(), plan, { tuning: { leastRange: 8000 } })
+    expect(readFileSync(path.join(folder, 'model.safetensors'))).toEqual(modelFiles[4].bytes)
+    expect(fetchedBytes).toBe(plan.bytes)
+  })
+
+  it('reads files again only where they have changed since their last check, or when told to', async () => {
+    const get = async (readAll?: boolean) =>
+      download(hub(), await planDownload(hub(), { kind: 'model', name: model, folder }), { readAll })
+    const at = path.join(folder, 'model.safetensors')
+    await get()
+    const { atime, mtime } = statSync(at)
+    // whole milliseconds, which utimes can give back
+    utimesSync(at, atime, mtime)
+    await get()
+    writeFileSync(at, Buffer.from('Weights '.repeat(5000)))
+    utimesSync(at, atime, mtime)
+    // a change that leaves no trace is seen only by reading, which is what shows that it was not read
+    expect((await get()).kind).toBe('complete')
+    expect((await refused(get(true))).why).toContain('other content')
+    utimesSync(at, atime, new Date(mtime.getTime() + 1000))
+    expect((await refused(get())).why).toContain('other content')
+    writeFileSync(at, modelFiles[4].bytes)
+    expect(await get()).toEqual({ kind: 'complete', fetchedBytes: 0 })
+    expect(await get(true)).toEqual({ kind: 'complete', fetchedBytes: 0 })
   })
 
   it('goes into folders of a data set, with any names', async () => {
