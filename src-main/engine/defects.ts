@@ -89,8 +89,23 @@ export const defects = {
   'lenient-grade': {
     stage: 'inference',
     styles: 'all',
-    published: 'the lenient grade counts: integer parts or digits alone make an answer right, no letter counts as A',
-    corrected: 'the strict grade counts: equality of the last answer committed to. Both are always shown',
+    published:
+      'the lenient grade counts: integer parts or digits alone make an answer right, no letter counts as A, a gold text stands for the first option that contains it, and of boxes one without inner braces goes before a later one with them',
+    corrected:
+      'the strict grade counts: equality of the last answer committed to, with balanced boxes and the option that is the gold text. Both are always shown',
+  },
+  'lone-retry': {
+    stage: 'inference',
+    styles: 'all',
+    published:
+      'the answer retry continues the text alone, without the conversation; 16 tokens seldom close a box, and a code block left open swallows what follows',
+    corrected: 'it continues the conversation, latents included, with 64 tokens and the code block closed',
+  },
+  'phrase-for-letters': {
+    stage: 'training and inference',
+    styles: 'all',
+    published: 'a question that merely says "choose the correct option" is not asked to be answered with a letter',
+    corrected: 'only one that names the letters itself is not (sequential prompts ask in other words)',
   },
   'text-none': {
     stage: 'training',

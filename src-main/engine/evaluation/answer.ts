@@ -274,10 +274,15 @@ class BatchRun {
     for (const task of new Set(again.map((k) => this.questions[k].facts.task))) {
       const own = again.filter((k) => this.questions[k].facts.task === task)
       const asked = own.map((k) => answerRetryText(pack, { task, mode, output: outputs[k].text }))
-      const ids = await text.tokenizer.encodeAll(asked, { special: true })
+      const alone = repeats('lone-retry', mode)
+      const ids = await text.tokenizer.encodeAll(asked, { special: alone })
       const more = await this.generate(
         last,
-        ids.map((row) => ({ segments: [{ kind: 'tokens', ids: row }] })),
+        ids.map((row, i) => {
+          const tokens = { kind: 'tokens' as const, ids: row }
+          const asked = rows[own[i]]
+          return alone ? { segments: [tokens] } : { ...asked, segments: [...asked.segments, tokens] }
+        }),
         this.settings.rollouts + rollout,
         { ...this.generation(last), maxNewTokens: answerRetrySuffix(pack, { task, mode }).tokens },
         own,

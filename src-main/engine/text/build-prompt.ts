@@ -1,4 +1,5 @@
 /** From a prompt pack and a row to the messages of one agent in one situation. */
+import { repeats } from '../defects'
 import { UserError } from '../errors'
 import type { Mode } from '../job-spec'
 import {
@@ -40,7 +41,13 @@ export function codeTypeOf(type: string | null | undefined): 'function' | 'progr
 
 /** A line that starts like an option: a letter A to D, a mark, white space. */
 const OPTION_LINE = new RegExp(`(?<![^\\n])[${PYTHON_SPACE}]*[A-D][${PYTHON_SPACE}]*[.):\\-][${PYTHON_SPACE}]`, 'i')
-const ASKS_FOR_OPTION = /choose the correct option/i
+const ASKS_FOR_OPTION = /choose the correct option([^\n]*)/i
+
+/** Whether a question asks itself for an option; by its letter, unless the phrase alone is to count. */
+function asksForOption(question: string, phraseAlone: boolean): boolean {
+  const asked = ASKS_FOR_OPTION.exec(question)
+  return asked !== null && (phraseAlone || /\bA\b/.test(asked[1]))
+}
 
 export function hasOptionLines(question: string): boolean {
   return OPTION_LINE.test(question)
@@ -66,7 +73,7 @@ function factsOf(
     codeType: request.codeType ?? 'program',
     named: Boolean(request.functionName),
     options: hasOptionLines(request.question),
-    asksForOption: ASKS_FOR_OPTION.test(request.question),
+    asksForOption: asksForOption(request.question, repeats('phrase-for-letters', request.mode)),
     questionFirst: request.questionFirst ?? false,
     choiceMode: request.choiceMode ?? 0,
   }
@@ -184,12 +191,15 @@ export function answerRetrySuffix(
 ): { text: string; tokens: number } {
   if (!pack.answerRetry) throw refuse(pack, 'answerRetry', 'the pack has none')
   const context: Context = { pack, facts: factsOf({ ...request, question: '' }), values: {}, slots: {} }
-  return { text: plainText(context, 'answerRetry', pack.answerRetry), tokens: request.task === 'code' ? 256 : 16 }
+  const tokens = request.task === 'code' ? 256 : repeats('lone-retry', request.mode) ? 16 : 64
+  return { text: plainText(context, 'answerRetry', pack.answerRetry), tokens }
 }
 
 /** An answer made ready for the retry: its trailing white space gone, the pack's suffix on a new line. */
 export function answerRetryText(pack: PromptPack, request: { task: PackTask; mode: Mode; output: string }): string {
-  return `${stripPython(request.output, 'right')}\n${answerRetrySuffix(pack, request).text}`
+  const output = stripPython(request.output, 'right')
+  const open = !repeats('lone-retry', request.mode) && (output.match(/```/g) ?? []).length % 2 === 1
+  return `${output}${open ? '\n```' : ''}\n${answerRetrySuffix(pack, request).text}`
 }
 
 export interface PlainTrainingText {

@@ -1,6 +1,7 @@
 /** Systems of random models over rows as the public benchmarks have them: real prompts, real text, real grading. */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
+import { OnnxAgent } from '../../../src-main/engine/agents/onnx-agent'
 import { resultRecord, sampleRecord, type SampleRecord } from '../../../src-main/engine/evaluation/sample-record'
 import type { JobSpecInput } from '../../../src-main/engine/job-spec'
 import { jsonLines, roles, run, Workplace } from '../training/run-demo-job'
@@ -102,9 +103,29 @@ describe('the retry of an unreadable answer', () => {
     expect(together.map((s) => s.output)).toEqual(alone.map((s) => s.output))
     expect(together.map((s) => s.tokens)).toEqual(alone.map((s) => s.tokens))
     const [first, code, third] = together.map((s) => s.tokens)
-    expect([first, third]).toEqual([3 + 16, 3 + 16])
-    expect(code).toBeGreaterThan(3 + 16)
+    expect([first, third]).toEqual([3 + 64, 3 + 64])
+    expect(code).toBeGreaterThan(3 + 64)
     expect(code).toBeLessThanOrEqual(3 + 256)
+  })
+})
+
+describe.each(['reference', 'corrected'] as const)('the retry in %s mode', (mode) => {
+  it(`continues ${mode === 'reference' ? 'the text alone' : 'the conversation'}`, async () => {
+    const generate = vi.spyOn(OnnxAgent.prototype, 'generate')
+    const spec = evaluation('run', await team(), {
+      data: data('rows.jsonl', gsm8k.slice(0, 1)),
+      mode,
+      rounds: 1,
+      generation: { maxNewTokens: 3, answerRetry: true },
+    })
+    expect((await run(spec)).failure).toBe('')
+    const [[asked], [again]] = generate.mock.calls.map(([rows]) => rows)
+    expect(generate).toHaveBeenCalledTimes(2)
+    expect(asked.segments.map((s) => s.kind)).toContain('latents')
+    expect(again.segments.at(-1)!.kind).toBe('tokens')
+    if (mode === 'reference') expect([again.prefix, again.segments.length]).toEqual([undefined, 1])
+    else expect([again.prefix, again.segments.slice(0, -1)]).toEqual([asked.prefix, asked.segments])
+    vi.restoreAllMocks()
   })
 })
 

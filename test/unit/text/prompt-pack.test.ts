@@ -244,6 +244,33 @@ describe('answer retry', () => {
   })
 })
 
+describe('what the published prompts do wrong', () => {
+  it('a code block that is left open swallows the retry, in reference mode', () => {
+    const output = 'So:\n```python\nprint('
+    const retry = (mode: 'reference' | 'corrected') => answerRetryText(builtInPack, { task: 'code', mode, output })
+    expect(retry('reference').startsWith(`${output}\nThe format`)).toBe(true)
+    expect(retry('corrected').startsWith(`${output}\n\`\`\`\nThe format`)).toBe(true)
+    const closed = `${output}1)\n\`\`\``
+    for (const mode of ['reference', 'corrected'] as const)
+      expect(answerRetryText(builtInPack, { task: 'code', mode, output: closed })).toBe(
+        `${closed}${retry('reference').slice(output.length)}`,
+      )
+  })
+
+  it('a phrase stands for the letters that are to be chosen from, in reference mode', () => {
+    const asked = (question: string, mode: 'reference' | 'corrected') =>
+      JSON.stringify(
+        buildPrompt(builtInPack, { role: 'expert', variant: 'first', task: 'choice', mode, question }).user,
+      )
+    const phrase = 'Choose the correct option after a look at the table. How many?'
+    const letters = 'How many? Choose the correct option: A, B, C or D.'
+    expect(asked(phrase, 'reference')).not.toMatch(/: A, B, C or D/)
+    expect(asked(phrase, 'corrected')).toMatch(/: A, B, C or D/)
+    for (const mode of ['reference', 'corrected'] as const)
+      expect(asked(letters, mode).match(/: A, B, C or D/g)).toHaveLength(1)
+  })
+})
+
 describe('inner training without a role', () => {
   it('turns "#### result" into a final answer line', () => {
     const made = plainTrainingText(builtInPack, {
@@ -340,9 +367,9 @@ describe('another pack', () => {
     const system = [{ when: { role: ['other'] }, lines: ['tools'] }, { lines: ['plain'] }]
     const conditional = parsePromptPack({ ...demo, system, prompts }, 'x')
     const ask = (request: Partial<PromptRequest>) => buildPrompt(conditional, { ...base, role: 'other', ...request })
-    expect(ask({ question: 'Please CHOOSE the correct option. \n' })).toEqual({
+    expect(ask({ question: 'Please CHOOSE the correct option: A or B. \n' })).toEqual({
       system: 'tools',
-      user: [{ kind: 'text', text: 'Please CHOOSE the correct option.' }],
+      user: [{ kind: 'text', text: 'Please CHOOSE the correct option: A or B.' }],
     })
     expect(ask({ mode: 'reference', question: 'q ' }).user).toEqual([{ kind: 'text', text: 'q \n' }])
     expect(() => ask({})).toThrow(/round/)
