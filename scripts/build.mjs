@@ -1,4 +1,4 @@
-// Builds dist/ with Vite: main process, preload, engine process and command line for Node, the page for the browser.
+// Builds dist/ with Vite: main process, preload, engine and data process, and command line for Node, the page for the browser.
 // Everything is built beside dist/ first and swapped in when complete, so an interrupted build leaves the old one.
 import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { builtinModules } from 'node:module'
@@ -20,6 +20,7 @@ const platform = ['electron', ...builtinModules, /^node:/]
 const parts = (dir) => [
   nodePart(dir, 'main', 'src-main/main.ts', 'main/main.js'),
   nodePart(dir, 'engine process', 'src-main/jobs/engine-process.ts', 'main/engine-process.js'),
+  nodePart(dir, 'data process', 'src-main/data-process/data-process.ts', 'main/data-process.js'),
   nodePart(dir, 'command line', 'src-main/cli.ts', 'cli.js'),
   nodePart(dir, 'benchmark', 'test/bench/main.ts', 'bench.js'),
   preloadPart(dir),

@@ -120,7 +120,9 @@ function createStudio(workspace: string): Studio {
       // The short pipeline is for tests of the app itself: it shows that everything works, not what it can do.
       pipeline: !app.isPackaged && process.env.STUDIO_DEMO === 'short' ? 'pipeline.short.json' : 'pipeline.json',
     },
-    spawn: utilitySpawner(path.join(here, 'engine-process.js')),
+    spawn: utilitySpawner(path.join(here, 'engine-process.js'), 'RecursiveMAS engine'),
+    spawnData: utilitySpawner(path.join(here, 'data-process.js'), 'RecursiveMAS data'),
+    onOutput: (text) => log?.write(`data process: ${text.trimEnd()}`),
     send,
     onIdle: () => {
       if (!window && !quitting) app.quit()
@@ -181,6 +183,7 @@ function serve(): void {
       void settings.update({ view: value === null ? others : { ...others, [key]: value } })
     },
     chooseFolder: (dialogTitle) => chooseFolder(dialogTitle, app.getPath('documents')),
+    chooseFile: (dialogTitle, kinds) => chooseFile(dialogTitle, kinds),
     chooseWorkspace,
     system: systemInfo,
     report: (message, stack) => log?.write(`page: ${message}\n${stack}`),
@@ -322,6 +325,18 @@ async function chooseWorkspace(): Promise<SettingsView> {
   sendSettings()
   send('projects/changed', {})
   return settingsView()
+}
+
+async function chooseFile(dialogTitle: string, kinds: Electron.FileFilter): Promise<string | null> {
+  const options: Electron.OpenDialogOptions = {
+    title: dialogTitle,
+    filters: [kinds, { name: 'All files', extensions: ['*'] }],
+    properties: ['openFile'],
+  }
+  const { canceled, filePaths } = await (window
+    ? dialog.showOpenDialog(window, options)
+    : dialog.showOpenDialog(options))
+  return canceled ? null : (filePaths[0] ?? null)
 }
 
 async function chooseFolder(dialogTitle: string, from: string): Promise<string | null> {

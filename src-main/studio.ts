@@ -6,6 +6,7 @@ import path from 'node:path'
 import type {
   CheckpointView,
   ComparisonTable,
+  DatasetEntry,
   LogSlice,
   MetricHistory,
   PipelineView,
@@ -14,16 +15,19 @@ import type {
   RunSummary,
 } from './bridge/contract'
 import { RunPublisher, type Send } from './bridge/publish'
+import type { ToData } from './data-process/messages'
 import { prepareJobData } from './datasets/job-data'
 import { UserError } from './engine/errors'
 import { makeFolder } from './engine/formats/make-folder'
 import type { JobEvent } from './engine/job-events'
 import type { JobSpec } from './engine/job-spec'
+import type { Spawn } from './jobs/child'
 import { JobQueue, type Prepared } from './jobs/job-queue'
 import type { SpawnEngine } from './jobs/engine-messages'
 import { checkSpec } from './jobs/read-spec'
 import { linkPaths } from './engine/spec-paths'
 import { checkpointsOf } from './workspace/checkpoints'
+import { DatasetDesk } from './workspace/dataset-desk'
 import { demoName, openDemo } from './workspace/demo'
 import { exists, folderBytes } from './workspace/files'
 import { exportLinks, exportName } from './workspace/link-exchange'
@@ -53,10 +57,14 @@ export interface StudioOptions {
   /** native-assets/demo, and which of its pipelines. */
   readonly demo: { readonly folder: string; readonly pipeline: string }
   readonly spawn: SpawnEngine
+  /** Starts the process that reads data sets. */
+  readonly spawnData: Spawn<ToData>
   readonly send: Send
   /** Nothing runs and nothing waits any more. */
   readonly onIdle: () => void
   readonly onProblem: (error: unknown) => void
+  /** What the process that reads data sets wrote on its outputs. */
+  readonly onOutput?: (text: string) => void
   /** Milliseconds between asking a run to stop and ending its process. */
   readonly grace?: number
   /** Milliseconds between looks at runs whose engines belong to an app that is gone. */
@@ -70,6 +78,7 @@ export class Studio {
   readonly projects: ProjectStore
   readonly runs: RunStore
   readonly queue: JobQueue
+  readonly datasets: DatasetDesk
   private readonly publisher: RunPublisher
   /** Work on a project that must not overlap: two presses of a button are one after the other. */
   private readonly turns = new Map<string, Promise<unknown>>()
@@ -80,6 +89,13 @@ export class Studio {
     this.projects = new ProjectStore(this.places)
     this.runs = new RunStore(this.places, options.onProblem, (run) => this.stateChanged(run))
     this.publisher = new RunPublisher(options.send)
+    this.datasets = new DatasetDesk({
+      places: this.places,
+      projects: this.projects,
+      spawn: options.spawnData,
+      send: options.send,
+      onOutput: (text) => options.onOutput?.(text),
+    })
     this.queue = new JobQueue({
       store: this.runs,
       spawn: options.spawn,
@@ -119,6 +135,7 @@ export class Studio {
   /** Stops everything for the end of the app. */
   async shutdown(grace: number): Promise<void> {
     clearInterval(this.looking)
+    this.datasets.stop()
     await this.queue.shutdown(grace)
   }
 
@@ -251,6 +268,20 @@ export class Studio {
         next: 'Choose a checkpoint from the list.',
       })
     return exportLinks(checkpoint.folder, path.join(to, exportName(record.step ?? record.title, step)))
+  }
+
+  /** Lists a file of this computer. Throws UserError. */
+  async addDataset(file: string): Promise<DatasetEntry> {
+    const entry = await this.datasets.library.addFile(file)
+    this.options.send('datasets/changed', {})
+    return entry
+  }
+
+  /** Bytes freed. Throws UserError while a project uses it. */
+  async deleteDataset(id: string): Promise<number> {
+    const bytes = await this.datasets.library.remove(id)
+    this.options.send('datasets/changed', {})
+    return bytes
   }
 
   private inTurn<T>(project: string, work: () => Promise<T>): Promise<T> {

@@ -4,6 +4,7 @@ import { listQuestions, readQuestion, verdicts } from '../workspace/questions'
 import { resultDetail, resultsOf, resultSummary } from '../workspace/results'
 import type { Studio } from '../studio'
 import type { Appearance, AppInfo, SettingsView, StudioError, SystemInfo } from './contract'
+import { datasetHandlers } from './dataset-handlers'
 import type { Handlers } from './serve'
 import { unansweredYet } from './unanswered'
 
@@ -19,6 +20,8 @@ export interface Shell {
   remember(key: string, value: string | null): void
   /** Lets the person choose where something goes; null where they do not. */
   chooseFolder(title: string): Promise<string | null>
+  /** Lets the person choose a file; null where they do not. */
+  chooseFile(title: string, kinds: { name: string; extensions: string[] }): Promise<string | null>
   /** Lets the person choose; the settings afterwards. */
   chooseWorkspace(): Promise<SettingsView>
   system(): Promise<SystemInfo>
@@ -32,6 +35,7 @@ export function createHandlers(studio: () => Studio, shell: Shell): Handlers {
     studio().runs.get({ project, id: result })
   return {
     ...unansweredYet,
+    ...datasetHandlers(studio, shell),
     'app/info': () => shell.info(),
     'app/reveal': async (place) => {
       const { places, projects, runs } = studio()

@@ -5,6 +5,7 @@
 import { z } from 'zod'
 import { jobEvent } from '../engine/job-events'
 import { jobSpec } from '../engine/job-spec'
+import type { Child, ChildListener, Spawn } from './child'
 
 export const toEngine = z.discriminatedUnion('kind', [
   z.strictObject({ kind: z.literal('start'), spec: jobSpec, resume: z.boolean() }),
@@ -31,22 +32,6 @@ export interface EngineChannel {
   listen(listener: (message: unknown) => void): void
 }
 
-/** Main's end of the line, and the process behind it. */
-export interface EngineChild {
-  readonly pid: number | undefined
-  send(message: ToEngine): void
-  /** Ends the process at once, whatever it is doing. */
-  kill(): void
-}
-
-/** What main hears of an engine process. */
-export interface EngineListener {
-  message(message: unknown): void
-  /** Text on standard output or standard error. */
-  output(text: string): void
-  /** Comes last, exactly once; `cause` in words where it is known. */
-  exit(code: number | null, cause: string | null): void
-}
-
-/** Starts an engine process. It may throw or call `exit` at once where the process cannot be started. */
-export type SpawnEngine = (listener: EngineListener) => EngineChild
+export type EngineChild = Child<ToEngine>
+export type EngineListener = ChildListener
+export type SpawnEngine = Spawn<ToEngine>

@@ -1,7 +1,7 @@
-/** Starts an engine as one of Electron's utility processes. */
+/** Starts a process of ours as one of Electron's utility processes. */
 import { app, utilityProcess, type Details } from 'electron'
 import { childEnvironment } from './child-environment'
-import type { SpawnEngine } from './engine-messages'
+import type { Spawn } from './child'
 
 /** How Electron names the ways in which a process goes, for a person. */
 const reasons: Partial<Record<Details['reason'], string>> = {
@@ -14,10 +14,11 @@ const reasons: Partial<Record<Details['reason'], string>> = {
 
 let started = 0
 
-export function utilitySpawner(entry: string): SpawnEngine {
+/** `title`: what the system's list of processes calls it. */
+export function utilitySpawner<M>(entry: string, title: string): Spawn<M> {
   return (listener) => {
-    // Unique, so that the app's word about a gone process finds its run.
-    const serviceName = `RecursiveMAS engine ${++started}`
+    // Unique, so that the app's word about a gone process finds its process.
+    const serviceName = `${title} ${++started}`
     const child = utilityProcess.fork(entry, [], {
       serviceName,
       stdio: 'pipe',

@@ -4,8 +4,11 @@ import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { EventName, EventPayload } from '../../../src-main/bridge/contract'
 import { events } from '../../../src-main/bridge/contract'
+import type { ToData } from '../../../src-main/data-process/messages'
+import type { Spawn } from '../../../src-main/jobs/child'
 import type { SpawnEngine } from '../../../src-main/jobs/engine-messages'
 import { Studio } from '../../../src-main/studio'
+import { inProcessData } from '../datasets/in-process-data'
 import { inProcessSpawner } from './fake-child'
 
 export const roles = ['planner', 'critic', 'solver']
@@ -70,6 +73,7 @@ export interface TestStudio {
 export function testStudio(
   options: {
     spawn?: SpawnEngine
+    spawnData?: Spawn<ToData>
     grace?: number
     lookEvery?: number
     /** Another studio's folder: the app is started again. */
@@ -99,6 +103,7 @@ export function testStudio(
     workspace,
     demo: { folder: demo, pipeline: 'pipeline.json' },
     spawn: options.spawn ?? inProcessSpawner(),
+    spawnData: options.spawnData ?? inProcessData(),
     send: (name, payload) => {
       // What the page would get must be what the contract says.
       sent.push({ name, payload: events[name].parse(structuredClone(payload)) })

@@ -1,0 +1,360 @@
+/**
+ * The data sets that can be chosen: downloads (datasets/<owner>--<name> with their download record), files of this computer and sets
+ * made here (datasets/<folder>/dataset.json), and the data that projects have of their own.
+ */
+import { readdir, stat } from 'node:fs/promises'
+import path from 'node:path'
+import type { DatasetEntry, StudioError, UsedBy } from '../bridge/contract'
+import { detectFormat } from '../datasets/detect-format'
+import { UserError } from '../engine/errors'
+import { removeFolderWhole, writeFolderWhole } from '../engine/formats/atomic-files'
+import { explainingDiskErrors } from '../engine/formats/disk-errors'
+import { dataPaths } from '../engine/spec-paths'
+import { readDownloadRecord } from '../hub/download/record'
+import { lockFolder } from '../hub/download/folder-lock'
+import { recordName } from '../hub/safe-path'
+import { type DatasetRecord, datasetRecordFile, readDatasetRecord, writeDatasetRecord } from './dataset-record'
+import { exists, folderBytes, inside, subFolders } from './files'
+import type { Places } from './places'
+import type { ProjectStore } from './project-store'
+import { checkSetName, freeSetName } from './set-names'
+
+/** Files that can be read as rows. */
+const rows = /\.(parquet|jsonl?|ndjson|csv|tsv)$/i
+const libraryName = 'library'
+
+/** Where an entry's files lie. */
+interface Place {
+  readonly entry: DatasetEntry
+  /** What the file manager shows. */
+  readonly folder: string
+  /** Of a file of the entry. */
+  readonly pathOf: (file: string) => string
+  /** The folder that goes with the entry; null where it belongs to a project. */
+  readonly own: string | null
+}
+
+/** A data file that steps of a project's pipeline read. */
+interface Use {
+  readonly project: string
+  readonly title: string
+  readonly step: string
+  readonly file: string
+}
+
+export class DatasetLibrary {
+  constructor(
+    private readonly places: Places,
+    private readonly projects: ProjectStore,
+  ) {}
+
+  async list(): Promise<DatasetEntry[]> {
+    return (await this.all()).map(({ entry }) => entry)
+  }
+
+  /** Throws UserError where there is none. */
+  async get(id: string): Promise<DatasetEntry> {
+    return (await this.place(id)).entry
+  }
+
+  /** The absolute path of a file of a set; null: its only one, or its first. Throws UserError where it cannot be used. */
+  async file(id: string, file: string | null): Promise<{ path: string; file: string }> {
+    const { entry, pathOf } = await this.place(id)
+    if (entry.problem) throw new UserError(entry.problem)
+    const wanted = file ?? entry.files[0]?.path
+    const found = entry.files.find((one) => one.path === wanted)
+    if (!found)
+      throw new UserError({
+        what: `The data set "${entry.name}" cannot be opened.`,
+        why: file === null ? 'It holds no file with rows.' : `It has no file "${file}".`,
+        next:
+          entry.files.length > 0
+            ? `Choose one of ${entry.files.map((one) => one.path).join(', ')}.`
+            : 'Choose another.',
+      })
+    return { path: pathOf(found.path), file: found.path }
+  }
+
+  /** Lists a file of this computer; one that is listed already is not listed twice. Throws UserError for what is no data file. */
+  async addFile(file: string): Promise<DatasetEntry> {
+    const target = path.resolve(file)
+    await detectFormat(target)
+    const known = (await this.all()).find(
+      ({ entry: { source } }) => source.kind === 'file' && path.resolve(source.path) === target,
+    )
+    if (known) return known.entry
+    const name = path.basename(target)
+    const folder = freeSetName(path.parse(target).name, await subFolders(this.places.datasets))
+    await this.write(folder, { format: 'recursivemas-dataset/1', kind: 'file', name, path: target, added: Date.now() })
+    return this.get(`${libraryName}/${folder}`)
+  }
+
+  /** A new set of this name; `fill` writes its files into the folder that it is given. Throws UserError. */
+  async create(
+    name: string,
+    made: { from: string; how: string },
+    fill: (folder: string) => Promise<void>,
+  ): Promise<DatasetEntry> {
+    checkSetName(name, await subFolders(this.places.datasets))
+    const record: DatasetRecord = {
+      format: 'recursivemas-dataset/1',
+      kind: 'derived',
+      name,
+      ...made,
+      added: Date.now(),
+    }
+    await this.write(name, record, fill)
+    return this.get(`${libraryName}/${name}`)
+  }
+
+  /** Deletes what the library holds of it; returns the bytes. Throws UserError while a project uses it. */
+  async remove(id: string): Promise<number> {
+    const { entry, own } = await this.place(id)
+    const refuse = (why: string, next: string) =>
+      new UserError({ what: `The data set "${entry.name}" cannot be deleted.`, why, next })
+    if (own === null) throw refuse('It belongs to its project.', 'Delete the project.')
+    if (entry.usedBy.length > 0)
+      throw refuse(
+        entry.usedBy.map(({ title, as }) => `The project "${title}" uses it (${as.join(', ')}).`).join(' '),
+        'Choose other data there, or delete the project, first.',
+      )
+    return explainingDiskErrors(
+      { folder: this.places.datasets, doing: `"${entry.name}" could not be deleted` },
+      async () => {
+        const unlock =
+          entry.source.kind === 'hub'
+            ? await lockFolder(own).catch((error: unknown) => {
+                throw error instanceof UserError
+                  ? refuse('It is being downloaded.', 'Cancel the download first.')
+                  : error
+              })
+            : null
+        try {
+          const bytes = await folderBytes(own)
+          await removeFolderWhole(own)
+          return bytes
+        } finally {
+          await unlock?.()
+        }
+      },
+    )
+  }
+
+  /** The folder to show. */
+  async folder(id: string): Promise<string> {
+    const { entry, folder } = await this.place(id)
+    if (await exists(folder)) return folder
+    throw new UserError(entry.problem ?? gone(entry.name, folder))
+  }
+
+  private async write(name: string, record: DatasetRecord, fill?: (folder: string) => Promise<void>): Promise<void> {
+    await writeFolderWhole(inside(this.places.datasets, name), async (temporary) => {
+      await fill?.(temporary)
+      await writeDatasetRecord(temporary, record)
+    })
+  }
+
+  private async place(id: string): Promise<Place> {
+    const place = (await this.all()).find(({ entry }) => entry.id === id)
+    if (place) return place
+    throw new UserError({
+      what: 'There is no such data set.',
+      why: `The library has none called "${id}" (any more).`,
+      next: 'Choose one from the list.',
+    })
+  }
+
+  private async all(): Promise<Place[]> {
+    const uses = await this.uses()
+    const found: Place[] = []
+    for (const name of await subFolders(this.places.datasets)) {
+      if (name.startsWith('.')) continue
+      const place = await this.inLibrary(name, uses)
+      if (place) found.push(place)
+    }
+    return [...found, ...(await this.ofProjects(uses))]
+  }
+
+  private async inLibrary(name: string, uses: readonly Use[]): Promise<Place | null> {
+    const folder = path.join(this.places.datasets, name)
+    const id = `${libraryName}/${name}`
+    try {
+      if (await exists(path.join(folder, recordName))) return await this.download(id, name, folder, uses)
+      if (await exists(datasetRecordFile(folder))) return await this.recorded(id, folder, uses)
+      const files = await dataFiles(folder)
+      if (files.length === 0) return null
+      return inFolder(folder, {
+        ...{ id, name, source: { kind: 'unknown' }, licence: null, files, added: await changed(folder) },
+        problem: null,
+        usedBy: usedIn(folder, uses),
+      })
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error
+      const { what, why, next } = error
+      return inFolder(folder, {
+        ...{ id, name, source: { kind: 'unknown' }, licence: null, files: [], added: null },
+        problem: { what, why, next },
+        usedBy: usedIn(folder, uses),
+      })
+    }
+  }
+
+  private async download(id: string, name: string, folder: string, uses: readonly Use[]): Promise<Place | null> {
+    const record = (await readDownloadRecord(folder))!
+    if (record.kind !== 'dataset') return null
+    const { endpoint, revision, commit, licence } = record
+    const files = record.files.flatMap(({ path: file, size }) => (rows.test(file) ? [{ path: file, bytes: size }] : []))
+    const missing = record.complete ? await firstMissing(folder, files) : null
+    const place = inFolder(folder, {
+      ...{ id, name: record.name || name, licence, files, added: await changed(path.join(folder, recordName)) },
+      source: { kind: 'hub', endpoint, name: record.name, revision, commit },
+      problem: record.complete
+        ? missing === null
+          ? null
+          : gone(record.name, path.join(folder, missing))
+        : {
+            what: `The data set "${record.name}" cannot be used yet.`,
+            why: 'Its download is not complete.',
+            next: 'Resume the download.',
+          },
+      usedBy: usedIn(folder, uses),
+    })
+    return record.complete ? place : { ...place, entry: { ...place.entry, state: 'incomplete' } }
+  }
+
+  private async recorded(id: string, folder: string, uses: readonly Use[]): Promise<Place> {
+    const record = await readDatasetRecord(folder)
+    const common = { id, name: record.name, licence: null, added: record.added }
+    if (record.kind === 'derived')
+      return inFolder(folder, {
+        ...common,
+        source: { kind: 'derived', from: record.from, how: record.how },
+        files: await dataFiles(folder),
+        problem: null,
+        usedBy: usedIn(folder, uses),
+      })
+    const size = await fileSize(record.path)
+    return {
+      entry: entryOf({
+        ...common,
+        source: { kind: 'file', path: record.path },
+        files: size === null ? [] : [{ path: path.basename(record.path), bytes: size }],
+        problem: size === null ? gone(record.name, record.path) : null,
+        usedBy: usedOf(record.path, uses),
+      }),
+      folder: path.dirname(record.path),
+      pathOf: () => record.path,
+      own: folder,
+    }
+  }
+
+  /** Data that lies in a project's folder and is read by its pipeline. */
+  private async ofProjects(uses: readonly Use[]): Promise<Place[]> {
+    const found = new Map<string, Place>()
+    for (const { project, file } of uses) {
+      const assets = this.places.assets(project)
+      if (project === libraryName || !file.startsWith(assets + path.sep) || found.has(file)) continue
+      const below = path.relative(assets, file).split(path.sep).join('/')
+      const size = await fileSize(file)
+      found.set(file, {
+        entry: entryOf({
+          id: `${project}/${below}`,
+          name: below,
+          source: { kind: 'project', project },
+          licence: null,
+          files: size === null ? [] : [{ path: below, bytes: size }],
+          added: null,
+          problem: size === null ? gone(below, file) : null,
+          usedBy: usedOf(file, uses),
+        }),
+        folder: path.dirname(file),
+        pathOf: () => file,
+        own: null,
+      })
+    }
+    return [...found.values()]
+  }
+
+  private async uses(): Promise<Use[]> {
+    const { projects } = await this.projects.list()
+    const found: Use[] = []
+    for (const { name, title } of projects)
+      for (const { title: step, spec } of (await this.projects.get(name)).pipeline.steps)
+        for (const file of new Set(dataPaths(spec)))
+          found.push({ project: name, title, step, file: path.resolve(this.places.assets(name), file) })
+    return found
+  }
+}
+
+type Described = Omit<DatasetEntry, 'bytes' | 'state'>
+
+function entryOf(described: Described): DatasetEntry {
+  return {
+    ...described,
+    bytes: described.files.reduce((n, { bytes }) => n + bytes, 0),
+    state: described.problem === null ? 'ready' : 'unusable',
+  }
+}
+
+function inFolder(folder: string, described: Described): Place {
+  return { entry: entryOf(described), folder, pathOf: (file) => path.join(folder, ...file.split('/')), own: folder }
+}
+
+function gone(name: string, file: string): StudioError {
+  return {
+    what: `The data set "${name}" cannot be used.`,
+    why: `${file} is not there any more, or cannot be reached.`,
+    next: 'Put the file back, or delete the entry.',
+  }
+}
+
+function usedIn(folder: string, uses: readonly Use[]): UsedBy[] {
+  return grouped(uses.filter(({ file }) => file.startsWith(folder + path.sep)))
+}
+
+function usedOf(file: string, uses: readonly Use[]): UsedBy[] {
+  return grouped(uses.filter((use) => use.file === path.resolve(file)))
+}
+
+function grouped(uses: readonly Use[]): UsedBy[] {
+  const found = new Map<string, UsedBy>()
+  for (const { project, title, step } of uses) {
+    const known = found.get(project)
+    if (!known) found.set(project, { project, title, as: [step] })
+    else if (!known.as.includes(step)) known.as.push(step)
+  }
+  return [...found.values()]
+}
+
+/** Files with rows below a folder, by paths with forward slashes. */
+async function dataFiles(folder: string, below = ''): Promise<DatasetEntry['files']> {
+  const found: DatasetEntry['files'] = []
+  const entries = await readdir(path.join(folder, below), { withFileTypes: true })
+  for (const entry of entries.sort((a, b) => (a.name < b.name ? -1 : 1))) {
+    if (entry.name.startsWith('.')) continue
+    const file = below === '' ? entry.name : `${below}/${entry.name}`
+    if (entry.isDirectory()) found.push(...(await dataFiles(folder, file)))
+    else if (rows.test(entry.name) && file !== 'dataset.json')
+      found.push({ path: file, bytes: (await fileSize(path.join(folder, file))) ?? 0 })
+  }
+  return found
+}
+
+async function fileSize(file: string): Promise<number | null> {
+  return stat(file).then(
+    (s) => (s.isFile() ? s.size : null),
+    () => null,
+  )
+}
+
+async function changed(file: string): Promise<number | null> {
+  return stat(file).then(
+    (s) => s.mtimeMs,
+    () => null,
+  )
+}
+
+async function firstMissing(folder: string, files: readonly { path: string }[]): Promise<string | null> {
+  for (const { path: file } of files) if ((await fileSize(path.join(folder, file))) === null) return file
+  return null
+}

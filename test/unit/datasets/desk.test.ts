@@ -1,0 +1,330 @@
+/** Data sets as the page has them: the library, open sets, orders, statistics; with the process that reads them in this one. */
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import path from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
+import {
+  requests,
+  type DatasetEntry,
+  type RequestName,
+  type RequestParams,
+  type RequestResult,
+} from '../../../src-main/bridge/contract'
+import { createHandlers, type Shell } from '../../../src-main/bridge/handlers'
+import { answer, type Handlers } from '../../../src-main/bridge/serve'
+import { writeDownloadRecord, type DownloadRecord } from '../../../src-main/hub/download/record'
+import { lockFolder } from '../../../src-main/hub/download/folder-lock'
+import { testStudio, until, type TestStudio } from '../jobs/test-studio'
+
+let test: TestStudio
+let handlers: Handlers
+let chosen: string | null = null
+const reveal = vi.fn()
+
+beforeAll(async () => {
+  test = testStudio()
+  for (const name of ['train', 'held-out'])
+    writeFileSync(path.join(test.folder, 'native-assets', `${name}.jsonl`), '{"question":"q","answer":"a"}\n')
+  await test.studio.start()
+  await test.studio.openDemo()
+  const shell: Partial<Shell> = { reveal, chooseFile: () => Promise.resolve(chosen) }
+  handlers = createHandlers(() => test.studio, shell as Shell)
+})
+afterAll(async () => {
+  await test.studio.shutdown(0)
+  test.remove()
+})
+beforeEach(() => {
+  test.sent.length = 0
+  reveal.mockClear()
+})
+
+/** What the page gets, checked against the contract. Throws what it would be told. */
+async function ask<N extends RequestName>(name: N, params: RequestParams<N>): Promise<RequestResult<N>> {
+  const reply = await answer({ trusted: true, name, params }, handlers, (text, error) => {
+    throw new Error(text, { cause: error })
+  })
+  if (!reply.ok) throw new Error(`${reply.error.what} ${reply.error.why} ${reply.error.next}`)
+  return requests[name].result.parse(structuredClone(reply.value)) as RequestResult<N>
+}
+
+function file(name: string, content: string): string {
+  const target = path.join(test.folder, name)
+  writeFileSync(target, content)
+  return target
+}
+
+async function add(name: string, content: string): Promise<DatasetEntry> {
+  chosen = file(name, content)
+  return (await ask('datasets/addFile', {})).dataset!
+}
+
+let tickets = 0
+const open = async (id: string, more: Partial<RequestParams<'datasets/open'>> = {}) =>
+  ask('datasets/open', { id, ticket: `t${tickets++}`, ...more })
+
+describe('styles', () => {
+  it('have roles with their fields, and what each use needs', async () => {
+    const { styles } = await ask('styles/list', {})
+    expect(styles.map(({ name, title }) => [name, title])).toEqual([
+      ['sequential', 'Sequential'],
+      ['mixture', 'Mixture'],
+      ['distillation', 'Distillation'],
+      ['deliberation', 'Deliberation'],
+    ])
+    const [sequential, mixture, distillation] = styles
+    expect(sequential.agents).toEqual([
+      { role: 'planner', field: 'plan', writes: false },
+      { role: 'critic', field: 'refined_plan', writes: false },
+      { role: 'solver', field: 'answer', writes: true },
+    ])
+    expect(sequential.links.map(({ key, feedback }) => [key, feedback])).toEqual([
+      ['outer_12', false],
+      ['outer_23', false],
+      ['outer_31', true],
+    ])
+    expect(sequential.fields[0]).toEqual({
+      field: 'question',
+      title: 'Question',
+      columns: ['question', 'problem'],
+      needed: { inner: true, outer: true, evaluate: true },
+    })
+    const needed = (style: typeof sequential, use: 'inner' | 'evaluate') =>
+      style.fields.filter((f) => f.needed[use]).map((f) => f.field)
+    expect(needed(sequential, 'inner')).toEqual(['question', 'plan', 'refined_plan', 'answer'])
+    expect(needed(sequential, 'evaluate')).toEqual(['question', 'answer'])
+    expect(mixture.fields.find(({ field }) => field === 'answer')).toMatchObject({
+      title: 'Text of the summarizer, gold answer',
+      columns: ['answer', 'hie_summarizer', 'summary'],
+      needed: { evaluate: true },
+    })
+    expect(distillation.fields.find(({ field }) => field === 'answer')).toMatchObject({
+      title: 'Gold answer',
+      needed: { inner: false, outer: false, evaluate: true },
+    })
+  })
+})
+
+describe('the library', () => {
+  const record = (name: string, complete: boolean): DownloadRecord => ({
+    format: 'recursivemas-hub/1',
+    endpoint: 'https://hub.example',
+    kind: 'dataset',
+    name,
+    revision: 'main',
+    commit: 'a'.repeat(40),
+    licence: 'mit',
+    gated: false,
+    complete,
+    files: [
+      { path: 'data/train.jsonl', size: 9, checksum: { kind: 'git-sha1', hex: 'b'.repeat(40) }, foundThere: false },
+      { path: 'README.md', size: 3, checksum: { kind: 'git-sha1', hex: 'c'.repeat(40) }, foundThere: false },
+    ],
+  })
+  const download = async (name: string, complete: boolean): Promise<string> => {
+    const folder = path.join(test.workspace, 'datasets', name.replace('/', '--'))
+    mkdirSync(path.join(folder, 'data'), { recursive: true })
+    await writeDownloadRecord(folder, record(name, complete))
+    return folder
+  }
+
+  it('lists the data of projects with the steps that read it, which cannot be deleted', async () => {
+    const { datasets } = await ask('datasets/list', {})
+    expect(datasets.map(({ id, name, bytes, state }) => [id, name, bytes, state])).toEqual([
+      ['Demo/train.jsonl', 'train.jsonl', 30, 'ready'],
+      ['Demo/held-out.jsonl', 'held-out.jsonl', 30, 'ready'],
+    ])
+    expect(datasets[1]).toMatchObject({
+      source: { kind: 'project', project: 'Demo' },
+      usedBy: [{ project: 'Demo', title: 'Demo', as: ['Trained links, 2 rounds'] }],
+    })
+    await expect(ask('datasets/delete', { id: 'Demo/train.jsonl' })).rejects.toThrow(/belongs to its project/)
+  })
+
+  it('lists files where they lie, once each, and says when one is gone', async () => {
+    const entry = await add('größe 1.jsonl', '{"q":1}\n')
+    expect(entry).toMatchObject({
+      id: 'library/größe 1',
+      name: 'größe 1.jsonl',
+      source: { kind: 'file', path: path.join(test.folder, 'größe 1.jsonl') },
+      files: [{ path: 'größe 1.jsonl', bytes: 8 }],
+      state: 'ready',
+    })
+    expect(test.of('datasets/changed')).toHaveLength(1)
+    expect((await ask('datasets/addFile', {})).dataset!.id).toBe(entry.id)
+    mkdirSync(path.join(test.folder, 'other'))
+    expect((await add('other/größe 1.jsonl', '{"q":2}\n')).id).toBe('library/größe 1 2')
+    await ask('datasets/reveal', { id: entry.id })
+    expect(reveal).toHaveBeenCalledWith(test.folder)
+
+    rmSync(chosen!)
+    const { datasets } = await ask('datasets/list', {})
+    expect(datasets.find(({ id }) => id === 'library/größe 1 2')).toMatchObject({
+      state: 'unusable',
+      problem: { why: expect.stringContaining('is not there any more') as string },
+    })
+    await expect(open('library/größe 1 2')).rejects.toThrow(/not there any more.*Put the file back/)
+    expect(await ask('datasets/delete', { id: 'library/größe 1 2' })).toMatchObject({
+      bytes: expect.any(Number) as number,
+    })
+    await ask('datasets/delete', { id: entry.id })
+    expect(existsSync(path.join(test.folder, 'größe 1.jsonl'))).toBe(true)
+    expect((await ask('datasets/list', {})).datasets).toHaveLength(2)
+    chosen = null
+    expect(await ask('datasets/addFile', {})).toEqual({ dataset: null })
+  })
+
+  it('refuses a file that holds no data', async () => {
+    chosen = file('note.json', 'hello')
+    await expect(ask('datasets/addFile', {})).rejects.toThrow(/it is not JSON/)
+    expect((await ask('datasets/list', {})).datasets).toHaveLength(2)
+  })
+
+  it('lists downloads with their record: incomplete, ready, and unusable where a file is gone', async () => {
+    const folder = await download('org/set', false)
+    const entry = async () => (await ask('datasets/list', {})).datasets.find(({ id }) => id === 'library/org--set')!
+    expect(await entry()).toMatchObject({ name: 'org/set', state: 'incomplete', licence: 'mit' })
+    await expect(open('library/org--set')).rejects.toThrow(/download is not complete/)
+    await writeDownloadRecord(folder, record('org/set', true))
+    expect(await entry()).toMatchObject({
+      state: 'unusable',
+      problem: { why: expect.stringContaining('train.jsonl') as string },
+    })
+    writeFileSync(path.join(folder, 'data', 'train.jsonl'), '{"q":1}\n')
+    expect(await entry()).toMatchObject({
+      source: { kind: 'hub', name: 'org/set', revision: 'main', commit: 'a'.repeat(40) },
+      state: 'ready',
+      files: [{ path: 'data/train.jsonl', bytes: 9 }],
+    })
+    const opened = await open('library/org--set')
+    expect(opened).toMatchObject({ id: 'library/org--set', file: 'data/train.jsonl', rows: 1 })
+    await expect(open('library/org--set', { file: '../../secret.jsonl' })).rejects.toThrow(
+      /has no file "..\/..\/secret/,
+    )
+
+    const unlock = await lockFolder(folder)
+    await expect(ask('datasets/delete', { id: 'library/org--set' })).rejects.toThrow(/is being downloaded/)
+    await unlock()
+    await ask('datasets/delete', { id: 'library/org--set' })
+    expect(existsSync(folder)).toBe(false)
+  })
+
+  it('tells of a damaged record and leaves it alone', async () => {
+    const folder = path.join(test.workspace, 'datasets', 'damaged')
+    mkdirSync(folder)
+    writeFileSync(path.join(folder, 'dataset.json'), '{"format":')
+    const { datasets } = await ask('datasets/list', {})
+    expect(datasets.find(({ id }) => id === 'library/damaged')).toMatchObject({ state: 'unusable' })
+    expect(readFileSync(path.join(folder, 'dataset.json'), 'utf8')).toBe('{"format":')
+    rmSync(folder, { recursive: true })
+  })
+
+  it('refuses to delete what a project reads, naming where', async () => {
+    const entry = await add('used.jsonl', '{"question":"q","answer":"a"}\n')
+    const projectFile = test.studio.places.projectFile('Demo')
+    const before = readFileSync(projectFile, 'utf8')
+    writeFileSync(projectFile, before.replace('"held-out.jsonl"', JSON.stringify(chosen)))
+    await expect(ask('datasets/delete', { id: entry.id })).rejects.toThrow(
+      /The project "Demo" uses it \(Trained links, 2 rounds\)/,
+    )
+    writeFileSync(projectFile, `${before} `)
+    await ask('datasets/delete', { id: entry.id })
+  })
+
+  // a folder without permissions stops nobody who is root
+  it.skipIf(process.getuid?.() === 0)('says when its folder is read-only', async () => {
+    const folder = path.join(test.workspace, 'datasets')
+    chmodSync(folder, 0o555)
+    try {
+      await expect(add('more.jsonl', '{"q":1}\n')).rejects.toThrow(/could not be written/)
+    } finally {
+      chmodSync(folder, 0o755)
+    }
+  })
+})
+
+describe('an open set', () => {
+  let handle: string
+  beforeAll(async () => {
+    const rows = Array.from({ length: 5000 }, (_, i) => ({
+      n: i,
+      t: i % 5 === 0 ? null : `text ${i % 7}`,
+      long: 'é'.repeat(i === 3 ? 2000 : 1),
+    }))
+    const entry = await add('rows.jsonl', rows.map((row) => JSON.stringify(row)).join('\n'))
+    const opened = await open(entry.id)
+    expect(opened).toMatchObject({
+      format: 'jsonl',
+      rows: 5000,
+      leftOut: 0,
+      problems: [],
+      columns: [
+        { name: 'n', type: 'integer', nulls: 0, blank: 0 },
+        { name: 't', type: 'text', nulls: 1000, blank: 0 },
+        { name: 'long', type: 'text', nulls: 0, blank: 0 },
+      ],
+    })
+    handle = opened.handle
+  })
+
+  it('gives pages of rows, cells cut where they are long, and a row whole', async () => {
+    const { rows } = await ask('datasets/rows', { handle, from: 2, count: 2, clip: 10 })
+    expect(rows).toEqual([
+      { place: 2, cells: ['2', 'text 2', 'é'], cut: [] },
+      { place: 3, cells: ['3', 'text 3', 'é'.repeat(10)], cut: [2] },
+    ])
+    expect(await ask('datasets/row', { handle, place: 3 })).toEqual({
+      place: 3,
+      cells: ['3', 'text 3', 'é'.repeat(2000)],
+      cut: [],
+    })
+  })
+
+  it('filters, searches and sorts; the last state of an order tells that it is finished', async () => {
+    const state = await ask('datasets/order', {
+      handle,
+      by: {
+        filter: [{ column: 1, kind: 'not-null' }],
+        search: { text: 'TEXT 3' },
+        sort: [{ column: 0, descending: true }],
+      },
+    })
+    await until(
+      () =>
+        state.finished || test.of('datasets/order').some(({ order, finished }) => order === state.order && finished),
+      'the order is finished',
+    )
+    const found = state.finished ? state : test.of('datasets/order').at(-1)!
+    const expected = Array.from({ length: 5000 }, (_, i) => i).filter((i) => i % 5 !== 0 && i % 7 === 3)
+    expect(found).toMatchObject({ found: expected.length, done: 5000, of: 5000, error: null })
+    const { rows } = await ask('datasets/rows', { handle, order: state.order, from: 0, count: 2 })
+    expect(rows.map(({ place }) => place)).toEqual(expected.reverse().slice(0, 2))
+    const statistics = await ask('datasets/statistics', { handle, order: state.order, column: 1 })
+    expect(statistics).toMatchObject({ rows: expected.length, nulls: 0, distinct: 1 })
+    expect(statistics.frequent).toEqual([{ text: 'text 3', count: expected.length }])
+    await ask('datasets/closeOrder', { handle, order: state.order })
+    await expect(ask('datasets/rows', { handle, order: state.order, from: 0, count: 1 })).rejects.toThrow(
+      /not at hand any more/,
+    )
+  })
+
+  it('refuses an empty search in words', async () => {
+    await expect(
+      ask('datasets/order', { handle, by: { filter: [{ column: 1, kind: 'contains', value: '' }] } }),
+    ).rejects.toThrow(/text to look for is empty/)
+  })
+
+  it('is void once closed', async () => {
+    const opened = await open('Demo/train.jsonl')
+    await ask('datasets/close', { handle: opened.handle })
+    await expect(ask('datasets/rows', { handle: opened.handle, from: 0, count: 1 })).rejects.toThrow(
+      /not open any more/,
+    )
+    await ask('datasets/close', { handle: opened.handle })
+  })
+
+  it('says what is wrong with a file, with the field where one is asked for', async () => {
+    const { id } = await add('lists.json', '{"train":[{"q":1}],"test":[{"q":2},{"q":3}]}')
+    await expect(open(id)).rejects.toThrow(/Name the field that holds the rows: "train", "test"/)
+    expect((await open(id, { field: 'test' })).rows).toBe(2)
+  })
+})
