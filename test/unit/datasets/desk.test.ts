@@ -116,8 +116,20 @@ describe('the library', () => {
     gated: false,
     complete,
     files: [
-      { path: 'data/train.jsonl', size: 9, checksum: { kind: 'git-sha1', hex: 'b'.repeat(40) }, foundThere: false },
-      { path: 'README.md', size: 3, checksum: { kind: 'git-sha1', hex: 'c'.repeat(40) }, foundThere: false },
+      {
+        path: 'data/train.jsonl',
+        size: 9,
+        checksum: { kind: 'git-sha1', hex: 'b'.repeat(40) },
+        foundThere: false,
+        verifiedAt: null,
+      },
+      {
+        path: 'README.md',
+        size: 3,
+        checksum: { kind: 'git-sha1', hex: 'c'.repeat(40) },
+        foundThere: false,
+        verifiedAt: null,
+      },
     ],
   })
   const download = async (name: string, complete: boolean): Promise<string> => {
