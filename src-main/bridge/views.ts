@@ -161,7 +161,7 @@ export const systemPicture = z.strictObject({
       kind: z.enum(['inner', 'outer']),
       from: z.string(),
       to: z.string(),
-      /** Goes back to the first agent in the next round. */
+      /** Read in the next round. */
       feedback: z.boolean(),
       trained: z.boolean(),
       /** The pipeline step that trains it. */

@@ -1,13 +1,10 @@
 /** A pipeline's state out of its project's runs, and the team that it builds, as the page draws them. */
-import { readFile } from 'node:fs/promises'
-import path from 'node:path'
-import { z } from 'zod'
-import type { PipelineStepView, PipelineView, StepState, SystemPicture } from '../bridge/contract'
-import { canonicalRole, styles } from '../engine/styles/registry'
+import type { PipelineStepView, PipelineView, StepState } from '../bridge/contract'
 import type { Pipeline, PipelineStep } from './pipeline'
 import { stateOf } from './run-record'
 import type { Run } from './run-store'
 import { runSummary } from './run-views'
+import { systemPicture } from './system-picture'
 
 export interface PipelineInput {
   readonly project: string
@@ -87,7 +84,7 @@ export async function pipelineView(input: PipelineInput, assets: string): Promis
     total: steps.length,
     secondsLeft: running?.run?.progress?.secondsLeft ?? null,
     next: nextStep(pipeline, states, runs),
-    system: await systemPicture(pipeline, runs, assets),
+    system: await systemPicture(pipeline, (step) => doneRunOf(runs, step)?.id ?? null, assets),
   }
 }
 
@@ -100,66 +97,4 @@ function wholeState(states: readonly StepState[]): PipelineView['state'] {
   if (has('interrupted')) return 'interrupted'
   if (has('paused')) return 'paused'
   return states.every((state) => state === 'done') ? 'done' : 'ready'
-}
-
-/** Agents and links of the team that the outer step trains; null where the pipeline trains none that could be drawn. */
-async function systemPicture(pipeline: Pipeline, runs: readonly Run[], assets: string): Promise<SystemPicture | null> {
-  const outer = pipeline.steps.find((step) => step.kind === 'outer')
-  const style = styles.find(({ name }) => name === pipeline.style)
-  const named = z.array(z.looseObject({ role: z.string(), model: z.string() })).safeParse(outer?.spec.agents)
-  if (!style || !named.success) return null
-  const agents = style.roles.map(({ role }) => named.data.find((agent) => canonicalRole(agent.role) === role))
-  if (!agents.every((agent) => agent !== undefined)) return null
-  const shapes = await Promise.all(agents.map((agent) => modelShape(path.resolve(assets, agent.model))))
-  const trainedBy = (step?: PipelineStep): Pick<SystemPicture['links'][number], 'trained' | 'step' | 'run'> => {
-    const run = step && doneRunOf(runs, step.id)
-    return { trained: run !== undefined, step: step?.id ?? null, run: run?.id ?? null }
-  }
-  const isInnerOf = (role: string) => (step: PipelineStep) =>
-    step.kind === 'inner' && canonicalRole(String(step.spec.role)) === role
-  const roles = style.roles.map(({ role }) => role)
-  return {
-    style: style.name,
-    agents: roles.map((role, i) => ({
-      role,
-      model: path.basename(agents[i].model),
-      ...shapes[i],
-      writes: i === style.last,
-    })),
-    links: [
-      ...roles.map((role) => ({
-        key: role,
-        kind: 'inner' as const,
-        from: role,
-        to: role,
-        feedback: false,
-        ...trainedBy(pipeline.steps.find(isInnerOf(role))),
-      })),
-      ...style.links.map(({ key, source, target }) => ({
-        key,
-        kind: 'outer' as const,
-        from: roles[source],
-        to: roles[target],
-        feedback: source === style.last,
-        ...trainedBy(outer),
-      })),
-    ],
-  }
-}
-
-/** Family and sizes as config.json gives them; null where it does not. */
-async function modelShape(
-  folder: string,
-): Promise<{ family: string | null; hiddenSize: number | null; layers: number | null }> {
-  try {
-    const config = JSON.parse(await readFile(path.join(folder, 'config.json'), 'utf8')) as Record<string, unknown>
-    const number = (value: unknown): number | null => (typeof value === 'number' ? value : null)
-    return {
-      family: typeof config.model_type === 'string' ? config.model_type : null,
-      hiddenSize: number(config.hidden_size),
-      layers: number(config.num_hidden_layers),
-    }
-  } catch {
-    return { family: null, hiddenSize: null, layers: null }
-  }
 }

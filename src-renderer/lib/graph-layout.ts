@@ -24,7 +24,8 @@ export interface Layout {
   /** From the question through every agent and back to the first one: what one round does. */
   readonly round: string
   readonly question: { readonly x: number; readonly y: number }
-  readonly answer: { readonly x: number; readonly y: number }
+  /** The word beside the arrow that leaves the agent who writes. */
+  readonly answer: { readonly x: number; readonly y: number; readonly path: string }
 }
 
 export const nodeWidth = 152
@@ -33,21 +34,24 @@ const gap = 64
 const side = 70
 const loopRoom = 46
 const arcRoom = 50
+const arcStep = 24
 
 /** Agents in a row in their order; inner links loop above their agent, forward links run between, feedback arcs below. */
 export function layOut(system: SystemPicture): Layout {
   const outer = system.links.filter((link) => link.kind === 'outer')
   const at = new Map(system.agents.map((agent, i) => [agent.role, i]))
   const place = (role: string): number => at.get(role) ?? 0
-  const longest = Math.max(0, ...outer.map((link) => Math.abs(place(link.to) - place(link.from))))
-  const skips = outer.some((link) => place(link.to) - place(link.from) > 1)
-  const backwards = outer.some((link) => place(link.to) <= place(link.from))
-  const top = loopRoom + (skips ? 34 : 0)
+  const spans = outer.map((link) => place(link.to) - place(link.from))
+  const skip = Math.max(0, ...spans.filter((span) => span > 1))
+  const back = Math.max(-1, ...spans.filter((span) => span <= 0).map((span) => -span))
+  // arcs over more agents lie further out, so that none crosses the words of another
+  const above = (span: number): number => loopRoom + 24 + (span - 2) * arcStep
+  const below = (span: number): number => arcRoom + Math.max(0, span - 1) * arcStep
+  const top = skip > 1 ? above(skip) * 0.75 + 14 : loopRoom
   const nodes = system.agents.map((agent, i) => ({ role: agent.role, x: side + i * (nodeWidth + gap), y: top }))
   const width = side * 2 + nodes.length * nodeWidth + Math.max(0, nodes.length - 1) * gap
   const middleY = top + nodeHeight / 2
   const bottom = top + nodeHeight
-  const depth = arcRoom + Math.max(0, longest - 2) * 8
 
   const edges = system.links.map((link): Edge => {
     const from = nodes[place(link.from)]
@@ -65,28 +69,40 @@ export function layOut(system: SystemPicture): Layout {
         middle: { x: (start + to.x) / 2 - 3, y: middleY },
       }
     }
-    const below = steps <= 0
-    const startX = from.x + nodeWidth * (below ? 0.5 : 0.8)
-    const endX = to.x + nodeWidth * (below ? 0.5 : 0.2)
-    const edgeY = below ? bottom : top
-    const farY = below ? bottom + depth : top - 50
-    const tipY = below ? edgeY + 6 : edgeY - 6
+    const under = steps <= 0
+    // a link to the agent itself leaves and comes in beside the middle
+    const aside = steps === 0 ? 26 : 0
+    const startX = from.x + nodeWidth * (under ? 0.5 : 0.8) + aside
+    const endX = to.x + nodeWidth * (under ? 0.5 : 0.2) - aside
+    const edgeY = under ? bottom : top
+    const farY = under ? bottom + below(-steps) : top - above(steps)
+    const tipY = under ? edgeY + 6 : edgeY - 6
     return {
       link,
       path: `M ${startX} ${edgeY} C ${startX} ${farY}, ${endX} ${farY}, ${endX} ${tipY}`,
       middle: { x: (startX + endX) / 2, y: edgeY + (farY - edgeY) * 0.75 },
     }
   })
+  const writer = nodes[system.agents.findIndex((agent) => agent.writes)]
+  const lastWrites = writer === nodes.at(-1)
 
   return {
     width,
-    height: bottom + (backwards ? depth * 0.75 + 28 : 16),
+    height: bottom + (back >= 0 ? below(back) * 0.75 + 28 : lastWrites ? 16 : 40),
     nodes,
     edges,
     round: roundPath(nodes, edges, middleY, top, system),
     question: { x: side - 10, y: middleY },
-    answer: { x: width - side + 10, y: middleY },
+    answer: lastWrites
+      ? { x: width - side + 12, y: middleY - 8, path: `M ${width - side} ${middleY} L ${width - side + 60} ${middleY}` }
+      : answerBelow(writer, bottom),
   }
+}
+
+/** Of an agent that others follow the answer leaves downwards. */
+function answerBelow(writer: Node | undefined, bottom: number): Layout['answer'] {
+  const x = (writer?.x ?? 0) + nodeWidth * 0.85
+  return { x: x + 8, y: bottom + 26, path: `M ${x} ${bottom} L ${x} ${bottom + 28}` }
 }
 
 function loop(center: number, top: number): string {

@@ -1,5 +1,5 @@
 /** What a state means for a reader: its word, its tone, and whether the run still wants the machine. */
-import type { PipelineView, RunState, StepState } from '../../src-main/bridge/contract'
+import type { PipelineView, RunState, StepState, StudioError } from '../../src-main/bridge/contract'
 
 export type Tone = 'neutral' | 'active' | 'good' | 'warning' | 'bad'
 
@@ -46,3 +46,13 @@ export function isActive(state: RunState): boolean {
 }
 
 export const kindWords = { inner: 'Inner link', outer: 'Outer links', evaluate: 'Evaluation' } as const
+
+/** The last lines of a log that say more than the error beside them. */
+export function logBeside(logTail: string, error: StudioError, lines = 3): string {
+  const repeats = (line: string) => [error.what, error.why].some((part) => part !== '' && line.includes(part))
+  return logTail
+    .split('\n')
+    .filter((line) => line.trim() !== '' && !repeats(line))
+    .slice(-lines)
+    .join('\n')
+}
