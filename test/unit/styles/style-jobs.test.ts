@@ -195,6 +195,43 @@ describe.each([...styles.map((s) => [s.name, 3] as const), ...custom.map((f) => 
   },
 )
 
+describe('sequential in other numbers of rounds', () => {
+  let style: StyleDefinition
+  beforeAll(async () => ({ style } = await openStyle('sequential', undefined)))
+
+  it.each([1, 2, 5, 8])('trains in %i: every link has a gradient in every round that reads it', async (rounds) => {
+    const output = place.path(`rounds-${rounds}`)
+    const heard = await run(training(style, 'sequential', { rounds, steps: 2, output }))
+    expect(heard.failure).toBe('')
+    expect(heard.of('metrics')).toHaveLength(2)
+    for (const { gradNorms } of heard.of('metrics'))
+      for (const link of style.links) {
+        const norms = gradNorms![link.key] ?? Array.from({ length: rounds }, () => null)
+        expect(norms).toHaveLength(rounds)
+        // feedback of the last round has no reader
+        const used = isFeedback(link) ? rounds - 1 : rounds
+        expect(
+          norms.slice(0, used).every((norm) => norm !== null && norm > 0),
+          link.key,
+        ).toBe(true)
+        expect(
+          norms.slice(used).every((norm) => norm === null),
+          link.key,
+        ).toBe(true)
+      }
+  })
+
+  it('answers in eight rounds with links that were trained in two', async () => {
+    const outerLinks = place.path('rounds-2/checkpoints/step-2')
+    const heard = await run(evaluation(style, 'sequential', 'two-then-eight', { outerLinks, rounds: 8 }))
+    expect(heard.failure).toBe('')
+    for (const { stages } of samples('two-then-eight')) {
+      expect(stages.map((s) => s.round)).toEqual(walk(style, 8).map((s) => s.round + 1))
+      expect(stages.slice(0, -1).every((s) => s.latents!.norms.every((n) => Number.isFinite(n) && n > 0))).toBe(true)
+    }
+  })
+})
+
 it('inner links of a custom style’s roles are trained on its own prompts', async () => {
   const heard = await run({
     kind: 'inner',
