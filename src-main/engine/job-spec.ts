@@ -34,6 +34,8 @@ export const dataSpec = z.strictObject({
   file: path,
   /** Field of a JSON object that holds the rows; default: "data", else a bare array. */
   field: z.string().optional(),
+  /** Name that the job looks for -> column of the data that is read under it, whatever else is called so. */
+  columns: z.record(z.string().min(1), z.string().min(1)).optional(),
   /** A seeded permutation before `limit` is taken. */
   shuffle: z.boolean().default(false),
   /** First so many rows; 0 = all. */

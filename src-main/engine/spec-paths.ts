@@ -22,6 +22,9 @@ const pathFields = new Set([
 /** Fields that hold paths by name. */
 const pathMaps = new Set(['parts'])
 
+/** Fields that hold no paths, whatever the names in them. */
+const pathless = new Set(['columns', 'linkTypes'])
+
 const linkFields = new Set(['innerLink', 'outerLinks', 'startFrom'])
 
 /** The same spec with every path replaced by what `map` makes of it. Values that are not text are left for the schema to refuse. */
@@ -35,6 +38,7 @@ function mapFields(spec: unknown, map: (value: string, field: string) => string,
   if (spec === null || typeof spec !== 'object') return spec
   return Object.fromEntries(
     Object.entries(spec).map(([key, value]) => {
+      if (mapOf === null && pathless.has(key)) return [key, value]
       const field = mapOf ?? key
       const isPath = mapOf !== null || pathFields.has(key) || (key === 'style' && isStyleFile(value))
       if (isPath && typeof value === 'string' && value !== '') return [key, map(value, field)]

@@ -77,23 +77,25 @@ export async function readRows(
   { required, optional = [], seed = 0, nullAs, hint }: ReadOptions,
 ): Promise<ReadRows> {
   const { file } = spec
-  const { format, sha256, rows: all } = await readRawRows(file, spec.field)
-  if (all.length === 0) throw noRows(file, 'it has no rows')
-  const columns = columnsOf(all)
-  const needed = required.map((wish) => resolveColumn(wish, columns))
-  const missing = required.filter((_, i) => needed[i] === null)
-  if (missing.length > 0) throw missingColumns(file, missing, columns, hint)
-  const wanted = optional.map((wish) => resolveColumn(wish, columns)).filter((c) => c !== null)
+  const { format, sha256, rows: raw } = await readRawRows(file, spec.field)
+  if (raw.length === 0) throw noRows(file, 'it has no rows')
+  const found = columnsOf(raw)
+  const { absent, names: columns, rename } = renaming(spec.columns ?? {}, found)
+  if (absent.length > 0) throw absentColumns(file, absent, found)
+  const all = raw.map(rename)
+  const reader = new RowReader(columns, { required, optional, nullAs })
+  if (reader.missing.length > 0) throw missingColumns(file, reader.missing, columns, hint)
   const selected = select(all, spec, seed)
   const problems: RowProblem[] = []
   const rows: DataRow[] = []
   let filled = 0
   for (const read of selected) {
-    const row = nullAs === undefined ? read : withNulls(read, needed as readonly Column[], nullAs)
-    if (row !== read) filled++
-    const problem = firstProblem(row, needed as readonly Column[])
-    if (problem) problems.push(problem)
-    else rows.push({ ...row, text: textOf(row, [...(needed as readonly Column[]), ...wanted]) })
+    const row = reader.read(read)
+    if (row.filled) filled++
+    if (row.usable === null) {
+      const { number, column, cause } = row.faults[0]
+      problems.push({ number, column, cause })
+    } else rows.push(row.usable)
   }
   if (rows.length === 0) throw noRows(file, describeProblems(problems))
   const count = (cause: RowProblem['cause']): number => problems.filter((p) => p.cause === cause).length
@@ -122,6 +124,81 @@ export function describeLeftOut({ selected, usable, problems }: DataReport): str
   const shown = problems.slice(0, 5).map((p) => `${p.number} (${p.column}: ${causes[p.cause]})`)
   const more = problems.length > shown.length ? ` and ${problems.length - shown.length} more` : ''
   return `${selected - usable} of ${selected} rows are left out: ${shown.join(', ')}${more}.`
+}
+
+/** Rows under the names that a job looks for. */
+export interface Renaming {
+  /** Columns that are named but no row has. */
+  readonly absent: readonly string[]
+  /** Every column that rows have afterwards. */
+  readonly names: readonly string[]
+  rename(row: RawRow): RawRow
+}
+
+/** `columns`: name -> column, as in a data specification; `found`: the columns of the data. */
+export function renaming(columns: Readonly<Record<string, string>>, found: readonly string[]): Renaming {
+  const pairs = Object.entries(columns)
+  return {
+    absent: [...new Set(pairs.flatMap(([, column]) => (found.includes(column) ? [] : [column])))],
+    names: [...new Set([...found, ...pairs.map(([name]) => name)])],
+    rename: (row) => {
+      if (pairs.length === 0) return row
+      const { number, values } = row
+      const own = pairs.map(([name, column]) => [name, Object.hasOwn(values, column) ? values[column] : null])
+      return { number, values: { ...values, ...(Object.fromEntries(own) as RawRow['values']) } }
+    },
+  }
+}
+
+/** What becomes of one row. */
+export interface RowReading {
+  /** null: it is left out for its first fault. */
+  readonly usable: DataRow | null
+  /** One for each wish that it does not fulfil. */
+  readonly faults: readonly (RowProblem & { readonly wish: ColumnWish })[]
+  /** `nullAs` was put in. */
+  readonly filled: boolean
+}
+
+/** Reads rows one by one, once it is known which columns the data has. */
+export class RowReader {
+  /** Wishes for which the data has no column: no row can be read. */
+  readonly missing: readonly ColumnWish[]
+  private readonly needed: readonly { readonly wish: ColumnWish; readonly column: Column }[]
+  private readonly wanted: readonly Column[]
+  private readonly nullAs: string | undefined
+
+  constructor(
+    columns: readonly string[],
+    { required, optional = [], nullAs }: Pick<ReadOptions, 'required' | 'optional' | 'nullAs'>,
+  ) {
+    this.missing = required.filter((wish) => resolveColumn(wish, columns) === null)
+    this.needed = required.flatMap((wish) => {
+      const column = resolveColumn(wish, columns)
+      return column === null ? [] : [{ wish, column }]
+    })
+    this.wanted = optional.map((wish) => resolveColumn(wish, columns)).filter((c) => c !== null)
+    this.nullAs = nullAs
+  }
+
+  read(raw: RawRow): RowReading {
+    const needed = this.needed.map(({ column }) => column)
+    const row = this.nullAs === undefined ? raw : withNulls(raw, needed, this.nullAs)
+    const faults = this.needed.flatMap(({ wish, column }) => {
+      const fault = faultOf(row, column)
+      return fault === null ? [] : [{ ...fault, wish }]
+    })
+    return {
+      usable: faults.length > 0 ? null : { ...row, text: textOf(row, [...needed, ...this.wanted]) },
+      faults,
+      filled: row !== raw,
+    }
+  }
+
+  /** The column of each required wish that the data has one for: the first that counts. */
+  sources(): ReadonlyMap<ColumnWish, string> {
+    return new Map(this.needed.map(({ wish, column }) => [wish, column.sources[0]]))
+  }
 }
 
 interface Column {
@@ -164,14 +241,12 @@ function select(rows: readonly RawRow[], { shuffle, limit }: DataSpec, seed: num
   return limit > 0 ? ordered.slice(0, limit) : ordered
 }
 
-function firstProblem({ number, values }: RawRow, needed: readonly Column[]): RowProblem | null {
-  for (const { sources, title } of needed) {
-    const causes = sources.map((source) => causeOf(values, source))
-    if (!causes.every((c) => c !== null)) continue
-    // what stands there but is of no use says more than what is missing
-    return { number, column: title, cause: causes.find((c) => c !== 'null') ?? 'null' }
-  }
-  return null
+/** null: the row has a text there. */
+function faultOf({ number, values }: RawRow, { sources, title }: Column): RowProblem | null {
+  const causes = sources.map((source) => causeOf(values, source))
+  if (!causes.every((c) => c !== null)) return null
+  // what stands there but is of no use says more than what is missing
+  return { number, column: title, cause: causes.find((c) => c !== 'null') ?? 'null' }
 }
 
 /** The row with a text in place of every null; the same object where there is none. */
@@ -216,6 +291,14 @@ function missingColumns(
     what: `The data lacks ${names.length === 1 ? 'a column' : 'columns'} that this job needs.`,
     why: `${file} has no ${names.join(', no ')}; its columns are ${columns.join(', ') || 'none'}.`,
     next: `Choose other data, or rename the columns.${hint === undefined ? '' : ` ${hint}`}`,
+  })
+}
+
+function absentColumns(file: string, absent: readonly string[], columns: readonly string[]): UserError {
+  return new UserError({
+    what: 'The data lacks a column that "columns" names.',
+    why: `${file} has no ${absent.join(', no ')}; its columns are ${columns.join(', ') || 'none'}.`,
+    next: 'Correct the name of the column.',
   })
 }
 

@@ -7,6 +7,7 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { describeLeftOut, readRows, type ReadOptions } from '../../../src-main/engine/data/rows'
 import { UserError } from '../../../src-main/engine/errors'
 import { dataSpec } from '../../../src-main/engine/job-spec'
+import { mapSpecPaths } from '../../../src-main/engine/spec-paths'
 
 const work = mkdtempSync(join(tmpdir(), 'rows-'))
 afterAll(() => rmSync(work, { recursive: true }))
@@ -199,5 +200,47 @@ describe('refused, naming the cause', () => {
     expect(await refusal(file('utf16.json', Buffer.from('[{"q":"a"}]', 'utf16le').fill(0xff, 0, 1)))).toContain(
       'is not UTF-8',
     )
+  })
+})
+
+describe('columns by other names', () => {
+  const path = file(
+    'named.jsonl',
+    '{"p":"one","q":"other","a":"1"}\n{"p":null,"q":"more","a":"2"}\n{"a":"3","q":"x"}\n',
+  )
+  const columns = { q: 'p', answer: 'a' }
+
+  it('are read under the name that the job looks for, whatever else is called so', async () => {
+    const { rows, report } = await read(path, { required: ['q', 'answer'] }, { columns })
+    expect(rows.map(({ number, text, values }) => [number, text, values])).toEqual([
+      [1, { q: 'one', answer: '1' }, { p: 'one', q: 'one', a: '1', answer: '1' }],
+    ])
+    expect(report.problems).toEqual([
+      { number: 2, column: 'q', cause: 'null' },
+      { number: 3, column: 'q', cause: 'null' },
+    ])
+    expect(report.columns).toEqual(['p', 'q', 'a', 'answer'])
+  })
+
+  it('may change places', async () => {
+    const { rows } = await read(path, { required: ['q', 'a'] }, { columns: { q: 'a', a: 'q' } })
+    expect(rows.map(({ text }) => [text.q, text.a])).toEqual([
+      ['1', 'other'],
+      ['2', 'more'],
+      ['3', 'x'],
+    ])
+  })
+
+  it('that are not there are named', async () => {
+    expect(await refusal(path, { required: ['q'] }, { columns: { q: 'prompt' } })).toMatch(
+      /lacks a column that "columns" names.*has no prompt; its columns are p, q, a/,
+    )
+  })
+
+  it('are no paths of the spec, whatever they are called', () => {
+    const data = { file: 'rows.jsonl', columns: { file: 'text', model: 'text' } }
+    expect(mapSpecPaths({ data }, (path) => `/base/${path}`)).toEqual({
+      data: { ...data, file: '/base/rows.jsonl' },
+    })
   })
 })
