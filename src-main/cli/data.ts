@@ -4,7 +4,7 @@ import { codeOf } from '../engine/formats/disk-errors'
 import type { Dataset } from '../datasets/dataset'
 import type { Encoding } from '../datasets/detect-format'
 import { openDataset } from '../datasets/open-dataset'
-import { parseOptions, wholeNumber } from './options'
+import { parseOrHelp, wholeNumber } from './options'
 import { progressLine } from './progress-line'
 import { UsageError } from './usage-error'
 
@@ -21,22 +21,19 @@ const pageRows = 1000
 
 /** Returns the exit code. Throws UsageError. */
 export async function runDataCommand(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parseOptions(
+  const parsed = parseOrHelp(
     args,
     {
       field: { type: 'string' },
       encoding: { type: 'string' },
       from: { type: 'string', default: '0' },
       count: { type: 'string' },
-      help: { type: 'boolean', default: false },
     },
     usage,
     true,
   )
-  if (values.help) {
-    process.stdout.write(`${usage}\n`)
-    return 0
-  }
+  if (!parsed) return 0
+  const { values, positionals } = parsed
   const [command, file, ...rest] = positionals
   if (command !== 'describe' && command !== 'rows')
     throw new UsageError(command === undefined ? 'Say what to do.' : `There is no "${command}".`, usage)

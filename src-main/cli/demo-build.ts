@@ -10,7 +10,7 @@ import { findDemoFolder } from '../demo/demo-folder'
 import { roles, type Role } from '../demo/tiny-models'
 import { fullTraining, type ModelTraining } from '../demo/train-model'
 import { UserError } from '../engine/errors'
-import { parseOptions, wholeNumber } from './options'
+import { parseOrHelp, wholeNumber } from './options'
 import { duration, progressLine } from './progress-line'
 import { UsageError } from './usage-error'
 
@@ -26,7 +26,7 @@ const shortSteps = 60
 
 /** Returns the exit code. Throws UserError, UsageError. */
 export async function runDemoBuild(args: readonly string[]): Promise<number> {
-  const { values } = parseOptions(
+  const parsed = parseOrHelp(
     args,
     {
       seed: { type: 'string', default: String(demoSeed) },
@@ -34,14 +34,11 @@ export async function runDemoBuild(args: readonly string[]): Promise<number> {
       out: { type: 'string' },
       threads: { type: 'string', default: '1' },
       short: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
     },
     usage,
   )
-  if (values.help) {
-    process.stdout.write(`${usage}\n`)
-    return 0
-  }
+  if (!parsed) return 0
+  const { values } = parsed
   const only = values.only === undefined ? roles : [roleOf(values.only)]
   const temporary =
     values.short && values.out === undefined ? await mkdtemp(path.join(tmpdir(), 'recursivemas-build-')) : null

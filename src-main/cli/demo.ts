@@ -12,7 +12,7 @@ import { UserError } from '../engine/errors'
 import { writeJsonWhole } from '../engine/formats/atomic-files'
 import type { JobEvent, JobEventOf } from '../engine/job-events'
 import { readPipeline, type Pipeline, type PipelineStep } from '../workspace/pipeline'
-import { parseOptions } from './options'
+import { parseOrHelp } from './options'
 import { duration, progressLine } from './progress-line'
 import { stoppedCode, stopOnSignals } from './stop-on-signals'
 
@@ -23,15 +23,13 @@ const usage = `npm run demo -- [--short] [--json FILE] [--out DIR]
 
 /** Returns the exit code. Throws UserError, UsageError. */
 export async function runDemo(args: readonly string[]): Promise<number> {
-  const { values } = parseOptions(
+  const parsed = parseOrHelp(
     args,
-    { short: { type: 'boolean' }, json: { type: 'string' }, out: { type: 'string' }, help: { type: 'boolean' } },
+    { short: { type: 'boolean' }, json: { type: 'string' }, out: { type: 'string' } },
     usage,
   )
-  if (values.help) {
-    process.stdout.write(`${usage}\n`)
-    return 0
-  }
+  if (!parsed) return 0
+  const { values } = parsed
   const short = values.short ?? process.env.STUDIO_DEMO === 'short'
   const base = findDemoFolder()
   const pipeline = await readPipeline(base, short ? 'pipeline.short.json' : 'pipeline.json')
@@ -77,7 +75,11 @@ async function checkTarget(file: string): Promise<void> {
       () => false,
     )
   const refused = (why: string) =>
-    new UserError({ what: 'The table cannot be written there.', why, next: 'Name a file in an existing folder with --json.' })
+    new UserError({
+      what: 'The table cannot be written there.',
+      why,
+      next: 'Name a file in an existing folder with --json.',
+    })
   if (await isFolder(path.resolve(file))) throw refused(`${file} is a folder.`)
   if (!(await isFolder(folder))) throw refused(`There is no folder ${folder}.`)
   await access(folder, constants.W_OK).catch(() => {

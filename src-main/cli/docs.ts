@@ -2,7 +2,7 @@
 import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import { writeFileWhole } from '../engine/formats/atomic-files'
-import { parseOptions } from './options'
+import { parseOrHelp } from './options'
 import { withSections } from './readme-tables'
 
 const usage = `npm run docs [-- --check]
@@ -10,15 +10,9 @@ const usage = `npm run docs [-- --check]
 
 /** Returns the exit code. */
 export async function runDocs(args: readonly string[]): Promise<number> {
-  const { values } = parseOptions(
-    args,
-    { check: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } },
-    usage,
-  )
-  if (values.help) {
-    process.stdout.write(`${usage}\n`)
-    return 0
-  }
+  const parsed = parseOrHelp(args, { check: { type: 'boolean', default: false } }, usage)
+  if (!parsed) return 0
+  const { values } = parsed
   const file = path.resolve('README.md')
   const readme = await readFile(file, 'utf8')
   const wanted = withSections(readme)

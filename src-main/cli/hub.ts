@@ -15,7 +15,7 @@ import {
 } from '../hub/download/download'
 import { neededFiles } from '../hub/needed-files'
 import { type FoundRepository, readRepository, searchHub } from '../hub/repository'
-import { parseOptions } from './options'
+import { parseOrHelp } from './options'
 import { duration, progressLine } from './progress-line'
 import { stoppedCode, stopOnSignals } from './stop-on-signals'
 import { UsageError } from './usage-error'
@@ -32,7 +32,7 @@ npm run hub -- download REPO [--to DIR] [--revision R] [--verify]
 
 /** Returns the exit code. Throws UserError, UsageError. */
 export async function runHubCommand(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parseOptions(
+  const parsed = parseOrHelp(
     args,
     {
       kind: { type: 'string', default: 'model' },
@@ -40,15 +40,12 @@ export async function runHubCommand(args: readonly string[]): Promise<number> {
       revision: { type: 'string' },
       to: { type: 'string' },
       verify: { type: 'boolean', default: false },
-      help: { type: 'boolean', default: false },
     },
     usage,
     true,
   )
-  if (values.help) {
-    process.stdout.write(`${usage}\n`)
-    return 0
-  }
+  if (!parsed) return 0
+  const { values, positionals } = parsed
   const [verb, subject] = positionals
   const { kind, revision, to, verify } = values
   if (kind !== 'model' && kind !== 'dataset') throw new UsageError('--kind is model or dataset.', usage)

@@ -7,7 +7,7 @@ import { runJob } from '../engine/engine'
 import type { JobEvent } from '../engine/job-events'
 import { readSpecFile } from '../jobs/read-spec'
 import { runGuarded } from '../jobs/serve-job'
-import { parseOptions } from './options'
+import { parseOrHelp } from './options'
 import { stoppedCode, stopOnSignals } from './stop-on-signals'
 import { UsageError } from './usage-error'
 
@@ -17,16 +17,9 @@ const usage = `npm run job -- spec.json [--resume]
 
 /** Returns the exit code. Throws UserError, UsageError. */
 export async function runJobCommand(args: readonly string[]): Promise<number> {
-  const { values, positionals } = parseOptions(
-    args,
-    { resume: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } },
-    usage,
-    true,
-  )
-  if (values.help) {
-    process.stdout.write(`${usage}\n`)
-    return 0
-  }
+  const parsed = parseOrHelp(args, { resume: { type: 'boolean', default: false } }, usage, true)
+  if (!parsed) return 0
+  const { values, positionals } = parsed
   if (positionals.length !== 1) throw new UsageError('Name one spec file.', usage)
   const given = await readSpecFile(positionals[0])
   const { signal, restore } = stopOnSignals()

@@ -17,6 +17,21 @@ export function parseOptions<T extends Options>(
   }
 }
 
+const help = { type: 'boolean', default: false } as const
+
+/** The same for a command that knows --help; null where that was asked for, and has been answered. */
+export function parseOrHelp<T extends Options>(
+  args: readonly string[],
+  options: T,
+  usage: string,
+  allowPositionals = false,
+) {
+  const { values, positionals } = parseOptions(args, { ...options, help }, usage, allowPositionals)
+  if ((values as { help?: boolean }).help !== true) return { values, positionals }
+  process.stdout.write(`${usage}\n`)
+  return null
+}
+
 /** A whole number from `least` on. */
 export function wholeNumber(name: string, text: string, least: number, usage: string): number {
   const value = /^\d{1,9}$/.test(text) ? Number(text) : NaN

@@ -6,6 +6,7 @@ import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
 import { totalmem } from 'node:os'
 import { join } from 'node:path'
 import type { DuckDBAppender, DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
+import { processExists } from '../system/process-exists'
 import type { SourceRow } from './row-source'
 import { type Cell, type Column, type ColumnType, type Place, placeName } from './types'
 import type { ProblemList } from './problem-list'
@@ -63,17 +64,7 @@ export async function openDatabase(cache: string): Promise<Database> {
 async function removeLeftovers(cache: string): Promise<void> {
   for (const name of await readdir(cache)) {
     const owner = /^table-(\d+)-/.exec(name)
-    if (owner && !isRunning(Number(owner[1]))) await rm(join(cache, name), { recursive: true, force: true })
-  }
-}
-
-function isRunning(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    // it runs, but is somebody else's
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
+    if (owner && !processExists(Number(owner[1]))) await rm(join(cache, name), { recursive: true, force: true })
   }
 }
 

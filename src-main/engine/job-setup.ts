@@ -125,7 +125,8 @@ export function promptSettings(
   spec: Pick<JobSpec, 'kind' | 'mode' | 'enableThinking'> & { solverQuestionFirst?: boolean },
   style: StyleDefinition,
   pack: PromptPack,
-  texts: readonly (ModelText | null)[],
+  /** null: the model is not open (yet); prompts can be built, not tokenised. */
+  texts: readonly (ModelText | null)[] = style.roles.map(() => null),
 ): PromptSettings {
   // before any model computes; inner training writes plain text for a model without a template
   if (spec.kind !== 'inner') for (const text of texts) if (text) requireChat(text)

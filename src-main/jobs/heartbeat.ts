@@ -7,6 +7,7 @@ import path from 'node:path'
 import { Worker } from 'node:worker_threads'
 import { z } from 'zod'
 import { UserError } from '../engine/errors'
+import { processExists } from '../system/process-exists'
 
 const heartbeat = z.object({ pid: z.number(), time: z.number(), memoryBytes: z.number() })
 
@@ -107,14 +108,4 @@ export async function endProcess(pid: number): Promise<void> {
 
 function heartbeatFile(folder: string): string {
   return path.join(folder, 'heartbeat.json')
-}
-
-function processExists(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    // EPERM: it is there, but another user's.
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
-  }
 }

@@ -1,30 +1,23 @@
 /** The decoder of every family against what transformers computed (golden/README.md): one agent, all its tasks. */
-import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { readSafetensors } from '../../src-main/engine/formats/safetensors'
 import { decoderBlocks, embedTokens } from '../../src-main/engine/models/decoder'
-import { families } from '../../src-main/engine/models/families'
 import { FileWeights, openTextWeights } from '../../src-main/engine/models/weights'
 import { Graph } from '../../src-main/engine/onnx/graph'
 import { EngineSession } from '../../src-main/engine/onnx/session'
 import { openAgent, type OnnxAgent } from '../../src-main/engine/agents/onnx-agent'
 import type { InnerLinkState, Row } from '../../src-main/engine/agents/agent'
+import { modelCases, modelsFolder } from './model-cases'
 import { tokensOf, relativeError } from './numbers'
 import { plainPass } from './plain-pass'
-
-const root = join(import.meta.dirname, 'models')
-const cases = readdirSync(root).filter((name) => {
-  const config = JSON.parse(readFileSync(join(root, name, 'config.json'), 'utf8')) as { model_type: string }
-  return config.model_type in families
-})
 
 const PROMPT = 20
 const LATENTS = 12
 const GREEDY = 24
 
 it('covers the models of all families', () => {
-  expect(cases).toEqual([
+  expect(modelCases).toEqual([
     'gemma3-multimodal-bf16',
     'gemma3-text',
     'llama',
@@ -37,7 +30,7 @@ it('covers the models of all families', () => {
   ])
 })
 
-describe.each(cases)('%s', (name) => {
+describe.each(modelCases)('%s', (name) => {
   let agent: OnnxAgent
   let want: Record<string, Float32Array>
   let ids: number[][]
@@ -45,17 +38,22 @@ describe.each(cases)('%s', (name) => {
   const h = () => agent.hiddenSize
   const all = (row: readonly number[]) => row.map((_, t) => t)
   const tokenRow = (list: readonly number[]): Row => ({ segments: [{ kind: 'tokens', ids: list }] })
-  const latentRow = (values: Float32Array): Row => ({ segments: [{ kind: 'latents', values, count: values.length / h() }] })
+  const latentRow = (values: Float32Array): Row => ({
+    segments: [{ kind: 'latents', values, count: values.length / h() }],
+  })
   const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i)
 
   beforeAll(async () => {
-    const folder = join(root, name)
+    const folder = join(modelsFolder, name)
     agent = await openAgent(folder)
     const { tensors: file } = await readSafetensors(join(folder, 'expected.safetensors'))
     want = Object.fromEntries([...file].map(([k, t]) => [k, t.data as Float32Array]))
     ids = tokensOf(file.get('ids')!)
     const { tensors: parameters } = await readSafetensors(join(folder, 'inner_link.safetensors'))
-    link = { type: 'ln_res_adapter', parameters: Object.fromEntries([...parameters].map(([k, t]) => [k, t.data as Float32Array])) }
+    link = {
+      type: 'ln_res_adapter',
+      parameters: Object.fromEntries([...parameters].map(([k, t]) => [k, t.data as Float32Array])),
+    }
   })
   afterAll(() => agent.dispose())
 
@@ -73,14 +71,17 @@ describe.each(cases)('%s', (name) => {
   it('hands the same states from block to block', async () => {
     const { config } = agent
     const g = new Graph('layers')
-    const weights = new FileWeights(g, await openTextWeights(join(root, name)), 'float32')
+    const weights = new FileWeights(g, await openTextWeights(join(modelsFolder, name)), 'float32')
     const x = embedTokens(g, config, weights, g.input('ids', 'int64', [ids[0].length]))
     const pass = plainPass(g, config, ids[0].length)
     g.output(x, 'before 0')
-    for (const n of range(1, config.layers)) g.output(decoderBlocks(pass, { ...config, layers: n }, weights, x), `before ${n}`)
+    for (const n of range(1, config.layers))
+      g.output(decoderBlocks(pass, { ...config, layers: n }, weights, x), `before ${n}`)
     const session = await EngineSession.open(g, { threads: 1 })
     try {
-      const results = await session.run({ ids: { data: BigInt64Array.from(ids[0].map(BigInt)), shape: [ids[0].length] } })
+      const results = await session.run({
+        ids: { data: BigInt64Array.from(ids[0].map(BigInt)), shape: [ids[0].length] },
+      })
       const size = ids[0].length * h()
       expect(want.layer_states.length).toBe(config.layers * size)
       for (const n of range(0, config.layers)) {
@@ -160,7 +161,11 @@ describe.each(cases)('%s', (name) => {
 
   it('rolls out rows of different lengths and cached rows as each alone', async () => {
     const [prefix] = await agent.encodePrefixes([ids[0].slice(0, 6)])
-    const rows: Row[] = [tokenRow(ids[0].slice(0, PROMPT)), tokenRow(ids[1].slice(0, 17)), { prefix, segments: [{ kind: 'tokens', ids: ids[0].slice(6, 19) }] }]
+    const rows: Row[] = [
+      tokenRow(ids[0].slice(0, PROMPT)),
+      tokenRow(ids[1].slice(0, 17)),
+      { prefix, segments: [{ kind: 'tokens', ids: ids[0].slice(6, 19) }] },
+    ]
     const together = await agent.rollout(rows, link, 10)
     for (let i = 0; i < rows.length; i++) {
       const alone = await agent.rollout([rows[i]], link, 10)
@@ -171,12 +176,19 @@ describe.each(cases)('%s', (name) => {
   const greedy = { maxNewTokens: GREEDY, sample: false, temperature: 1, topK: 0, topP: 1, minP: 0, stopIds: [] }
 
   it('writes the same greedy text, after tokens and after latents', async () => {
-    const text = await agent.generate(ids.map((row) => tokenRow(row.slice(0, PROMPT))), greedy)
+    const text = await agent.generate(
+      ids.map((row) => tokenRow(row.slice(0, PROMPT))),
+      greedy,
+    )
     expect(text.flat()).toEqual([...want['greedy.tokens']].map(Number))
     const rows = ids.map((row, b): Row => ({
       segments: [
         { kind: 'tokens', ids: row.slice(0, PROMPT) },
-        { kind: 'latents', values: want['rollout.fed'].slice(b * LATENTS * h(), (b + 1) * LATENTS * h()), count: LATENTS },
+        {
+          kind: 'latents',
+          values: want['rollout.fed'].slice(b * LATENTS * h(), (b + 1) * LATENTS * h()),
+          count: LATENTS,
+        },
         { kind: 'tokens', ids: row.slice(PROMPT) },
       ],
     }))
@@ -188,7 +200,10 @@ describe.each(cases)('%s', (name) => {
     const long = await agent.generate(rows, { ...greedy, maxNewTokens: 80 })
     expect(long.map((t) => t.length)).toEqual([80, 80])
     for (let i = 0; i < 2; i++) {
-      const [again] = await agent.generate([{ segments: [{ kind: 'tokens', ids: [...ids[i].slice(0, i === 0 ? PROMPT : 11), ...long[i].slice(0, 50)] }] }], { ...greedy, maxNewTokens: 30 })
+      const [again] = await agent.generate(
+        [{ segments: [{ kind: 'tokens', ids: [...ids[i].slice(0, i === 0 ? PROMPT : 11), ...long[i].slice(0, 50)] }] }],
+        { ...greedy, maxNewTokens: 30 },
+      )
       expect(again).toEqual(long[i].slice(50))
     }
     const stop = long[0][40]

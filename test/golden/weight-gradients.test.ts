@@ -1,25 +1,19 @@
 /** Gradients with respect to weights (full-weight training) against torch: tied heads, biases, norms, windows included. */
-import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { readFloat32, readSafetensors } from '../../src-main/engine/formats/safetensors'
 import type { DecoderConfig } from '../../src-main/engine/models/config'
 import { decoderBlocks, embedTokens, finalNorm, headMatrix } from '../../src-main/engine/models/decoder'
-import { families, readConfig } from '../../src-main/engine/models/families'
+import { readConfig } from '../../src-main/engine/models/families'
 import { InputWeights, openTextWeights, textTensorName } from '../../src-main/engine/models/weights'
 import { crossEntropy } from '../../src-main/engine/nn/losses'
 import { gradients } from '../../src-main/engine/nn/rules'
 import { Graph } from '../../src-main/engine/onnx/graph'
 import * as op from '../../src-main/engine/onnx/ops'
 import { EngineSession, type ArrayInput } from '../../src-main/engine/onnx/session'
+import { modelCases, modelsFolder } from './model-cases'
 import { relativeError, tokensOf } from './numbers'
 import { plainPass } from './plain-pass'
-
-const root = join(import.meta.dirname, 'models')
-const cases = readdirSync(root).filter((name) => {
-  const config = JSON.parse(readFileSync(join(root, name, 'config.json'), 'utf8')) as { model_type: string }
-  return config.model_type in families
-})
 
 /** Loss of one row and the gradients of all weights; fed by token ids or by embeddings. */
 function lossGraph(config: DecoderConfig, length: number, from: 'ids' | 'embeds'): { g: Graph; names: string[] } {
@@ -35,30 +29,18 @@ function lossGraph(config: DecoderConfig, length: number, from: 'ids' | 'embeds'
   const losses = crossEntropy(g, logits, g.input('labels', 'int64', ['C']))
   g.output(losses, 'losses')
   const names = [...weights.inputs.keys()]
-  gradients(g, [[losses, g.input('weights', 'float32', ['C'])]], [...weights.inputs.values()]).forEach((v, i) => g.output(v!, `d/${names[i]}`))
+  gradients(g, [[losses, g.input('weights', 'float32', ['C'])]], [...weights.inputs.values()]).forEach((v, i) =>
+    g.output(v!, `d/${names[i]}`),
+  )
   return { g, names }
 }
 
-it('covers the models of all families', () => {
-  expect(cases).toEqual([
-    'gemma3-multimodal-bf16',
-    'gemma3-text',
-    'llama',
-    'llama3-rope-bf16',
-    'mistral-window',
-    'qwen2-sharded',
-    'qwen3',
-    'qwen3_5-multimodal-bf16',
-    'qwen3_5-text',
-  ])
-})
-
-describe.each(cases)('%s', (name) => {
+describe.each(modelCases)('%s', (name) => {
   it.each([
     ['lm', 'ids', 0, 24],
     ['ce', 'embeds', 11, 20],
   ] as const)('%s.weight_grad', async (kind, from, start, length) => {
-    const folder = join(root, name)
+    const folder = join(modelsFolder, name)
     const config = await readConfig(folder)
     const { tensors } = await readSafetensors(join(folder, 'expected.safetensors'))
     const index = await openTextWeights(folder)
@@ -66,13 +48,23 @@ describe.each(cases)('%s', (name) => {
     const { g, names } = lossGraph(config, length, from)
     const session = await EngineSession.open(g, { threads: 1 })
     try {
-      const int64 = (list: readonly number[]): ArrayInput => ({ data: BigInt64Array.from(list.map(BigInt)), shape: [list.length] })
+      const int64 = (list: readonly number[]): ArrayInput => ({
+        data: BigInt64Array.from(list.map(BigInt)),
+        shape: [list.length],
+      })
       const places = Array.from({ length: length - 1 - start }, (_, i) => start + i)
       const feeds: Record<string, ArrayInput> = {
         places: int64(places),
         labels: int64(places.map((p) => ids[p + 1])),
         weights: { data: new Float32Array(places.length).fill(1 / places.length), shape: [places.length] },
-        ...(from === 'ids' ? { ids: int64(ids) } : { embeds: { data: tensors.get('vjp.inputs_embeds')!.data as Float32Array, shape: [length, config.hiddenSize] } }),
+        ...(from === 'ids'
+          ? { ids: int64(ids) }
+          : {
+              embeds: {
+                data: tensors.get('vjp.inputs_embeds')!.data as Float32Array,
+                shape: [length, config.hiddenSize],
+              },
+            }),
       }
       for (const n of names) {
         const t = index.tensors.get(n)!
@@ -86,7 +78,10 @@ describe.each(cases)('%s', (name) => {
       expect(golden.length).toBeGreaterThan(5)
       for (const key of golden) {
         const weight = textTensorName(key.slice(key.indexOf('/') + 1))
-        expect(relativeError(results[`d/${weight}`].data as Float32Array, tensors.get(key)!.data as Float32Array), key).toBeLessThan(1e-4)
+        expect(
+          relativeError(results[`d/${weight}`].data as Float32Array, tensors.get(key)!.data as Float32Array),
+          key,
+        ).toBeLessThan(1e-4)
       }
     } finally {
       await session.dispose()

@@ -50,7 +50,7 @@ function choose(g: Graph, s: Shared, entries: readonly (readonly [Task, (b: Grap
   if (!rest.length) return outputsWith(g, s.config, make(g))
   return op.ifElse(
     g,
-    op.equal(g, s.inputs.task, g.ints([which], [])),
+    s.isTask(which),
     (b) => outputsWith(b, s.config, make(b)),
     (b) => choose(b, s, rest),
     passShapes(s.config),

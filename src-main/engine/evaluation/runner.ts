@@ -63,13 +63,7 @@ export async function evaluate(ctx: JobContext, job: EvaluateJob, resources: Res
       next: 'Give more data, or choose another control.',
     })
   const asked = new Set(questions.map((q) => q.facts.task))
-  const wording = promptSettings(
-    job,
-    style,
-    pack,
-    style.roles.map(() => null),
-  )
-  checkPrompts(wording, {
+  checkPrompts(promptSettings(job, style, pack), {
     agents: agents.flatMap((a, i) => (a ? [i] : [])),
     rounds: job.passing === 'single' ? 1 : job.rounds,
     tasks: asked,

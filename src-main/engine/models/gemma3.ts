@@ -6,6 +6,7 @@ import type { DecoderConfig, RopeParameters } from './config'
 import { llamaConfig } from './llama'
 import {
   count,
+  everyNth,
   flag,
   layerKinds,
   real,
@@ -74,8 +75,12 @@ export function gemma3Config(raw: RawConfig): DecoderConfig {
 
 /** Every n-th layer sees everything. */
 function byPattern(raw: RawConfig, layers: number): (typeof kinds)[number][] {
-  const every = count({ sliding_window_pattern: raw.sliding_window_pattern ?? raw._sliding_window_pattern }, 'sliding_window_pattern', 6)
-  return Array.from({ length: layers }, (_, i) => ((i + 1) % every === 0 ? 'full_attention' : 'sliding_attention'))
+  const every = count(
+    { sliding_window_pattern: raw.sliding_window_pattern ?? raw._sliding_window_pattern },
+    'sliding_window_pattern',
+    6,
+  )
+  return everyNth(every, layers, 'full_attention', 'sliding_attention')
 }
 
 /** New form: rope_parameters by layer kind. Old form: rope_theta and rope_scaling for one kind, rope_local_base_freq for the other. */

@@ -7,6 +7,7 @@ import type { DecoderConfig } from './config'
 import { llamaConfig } from './llama'
 import {
   count,
+  everyNth,
   flag,
   layerKinds,
   real,
@@ -33,7 +34,9 @@ export function qwen3_5TextConfig(raw: RawConfig): DecoderConfig {
     max_position_embeddings: raw.max_position_embeddings ?? 32768,
     mlp_bias: false,
   })
-  const types = layerKinds(raw, base.layers, kinds) ?? byInterval(raw, base.layers)
+  const types =
+    layerKinds(raw, base.layers, kinds) ??
+    everyNth(count(raw, 'full_attention_interval', 4), base.layers, 'full_attention', 'linear_attention')
   const keyHeads = count(raw, 'linear_num_key_heads', 16)
   const valueHeads = count(raw, 'linear_num_value_heads', 32)
   if (valueHeads % keyHeads !== 0)
@@ -67,12 +70,6 @@ export function qwen3_5Config(raw: RawConfig): DecoderConfig {
     ...('eos_token_id' in raw ? { eos_token_id: raw.eos_token_id } : {}),
   }
   return { ...qwen3_5TextConfig({ ...shared, ...text }), family: 'qwen3_5' }
-}
-
-/** Every n-th layer attends. */
-function byInterval(raw: RawConfig, layers: number): (typeof kinds)[number][] {
-  const every = count(raw, 'full_attention_interval', 4)
-  return Array.from({ length: layers }, (_, i) => ((i + 1) % every === 0 ? 'full_attention' : 'linear_attention'))
 }
 
 function rotaryDim(raw: RawConfig, headDim: number): number {

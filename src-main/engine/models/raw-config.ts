@@ -31,7 +31,8 @@ export function textConfig(raw: RawConfig): RawConfig {
 /** A positive whole number; null or absent gives the default. */
 export function count(raw: RawConfig, field: string, fallback: number): number {
   const v = raw[field] ?? fallback
-  if (typeof v !== 'number' || !Number.isInteger(v) || v < 1 || v > 1e9) throw wrongField(field, v, 'a positive whole number')
+  if (typeof v !== 'number' || !Number.isInteger(v) || v < 1 || v > 1e9)
+    throw wrongField(field, v, 'a positive whole number')
   return v
 }
 
@@ -79,7 +80,8 @@ export function requireActivation(raw: RawConfig, field: string, wanted: string)
 /** Width of a head: stated, or hidden size over heads. */
 export function headDim(raw: RawConfig, hiddenSize: number, heads: number, fallback: number | null = null): number {
   const v = raw.head_dim ?? fallback ?? hiddenSize / heads
-  if (typeof v !== 'number' || !Number.isInteger(v) || v < 2 || v % 2 !== 0) throw wrongField('head_dim', v, 'an even whole number')
+  if (typeof v !== 'number' || !Number.isInteger(v) || v < 2 || v % 2 !== 0)
+    throw wrongField('head_dim', v, 'an even whole number')
   return v
 }
 
@@ -121,7 +123,8 @@ function stated(raw: RawConfig, field: string): number {
 
 /** Heads must divide evenly among key-value heads. */
 export function checkHeads(heads: number, kvHeads: number): void {
-  if (heads % kvHeads !== 0) throw wrongField('num_key_value_heads', kvHeads, `a divisor of the ${heads} attention heads`)
+  if (heads % kvHeads !== 0)
+    throw wrongField('num_key_value_heads', kvHeads, `a divisor of the ${heads} attention heads`)
 }
 
 /** What each layer is, where config.json lists it; null where it does not. */
@@ -131,6 +134,11 @@ export function layerKinds<K extends string>(raw: RawConfig, layers: number, kno
   if (!Array.isArray(given) || given.length !== layers || !given.every((k) => known.includes(k)))
     throw wrongField('layer_types', given, `a list of ${layers} of ${known.join(', ')}`)
   return given as K[]
+}
+
+/** One kind for every n-th layer, another for those between. */
+export function everyNth<K extends string>(every: number, layers: number, nth: K, between: K): K[] {
+  return Array.from({ length: layers }, (_, i) => ((i + 1) % every === 0 ? nth : between))
 }
 
 /** Windows by layer as qwen2 and qwen3 define them: layers from max_window_layers on, when switched on at all. */

@@ -41,12 +41,7 @@ export async function trainInner(
   // before any weights are opened
   const startLink = job.startFrom === undefined ? null : await loadInnerLink(job.startFrom, { width, task: job.task })
   // prompts are text here: no model has to be open yet
-  const prompts = promptSettings(
-    job,
-    style,
-    pack,
-    style.roles.map(() => null),
-  )
+  const prompts = promptSettings(job, style, pack)
   const data = await readInnerData(job, job.data, prompts, agent)
   tellProblems(ctx, data, '')
   const heldOut = job.validation ? await readInnerData(job, job.validation.data, prompts, agent) : null

@@ -78,13 +78,7 @@ export async function trainOuter(
   })
   for (const note of [describeLeftOut(report), describeFilled(filled)]) if (note) ctx.warn(note)
   const heldOut = await readHeldOut(ctx, job, style)
-  const wording = promptSettings(
-    job,
-    style,
-    pack,
-    style.roles.map(() => null),
-  )
-  checkPrompts(wording, {
+  checkPrompts(promptSettings(job, style, pack), {
     agents: style.roles.map((_, i) => i),
     rounds: range.to,
     tasks: new Set(rows.map((r) => factsOf(r.values, '', job.task).task)),

@@ -4,6 +4,7 @@ import { readFile, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { UserError } from '../../engine/errors'
+import { processExists } from '../../system/process-exists'
 import { lockName } from '../safe-path'
 
 const touchMs = 5_000
@@ -44,18 +45,9 @@ async function hasEnded(path: string): Promise<boolean> {
   if (touched === undefined || Date.now() - touched > silentMs) return true
   try {
     const { host, pid } = JSON.parse(await readFile(path, 'utf8')) as { host: unknown; pid: unknown }
-    return host === hostname() && typeof pid === 'number' && !isAlive(pid)
+    return host === hostname() && typeof pid === 'number' && !processExists(pid)
   } catch {
     // half written, a moment ago
     return false
-  }
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }
