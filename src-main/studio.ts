@@ -25,9 +25,10 @@ import type { Spawn } from './jobs/child'
 import { JobQueue, type Prepared } from './jobs/job-queue'
 import type { SpawnEngine } from './jobs/engine-messages'
 import { checkSpec } from './jobs/read-spec'
-import { linkPaths } from './engine/spec-paths'
+import { linkPaths, modelPaths } from './engine/spec-paths'
 import { checkpointsOf } from './workspace/checkpoints'
 import { DatasetDesk } from './workspace/dataset-desk'
+import { ModelDesk } from './workspace/model-desk'
 import { demoName, openDemo } from './workspace/demo'
 import { exists, folderBytes } from './workspace/files'
 import { exportLinks, exportName } from './workspace/link-exchange'
@@ -79,6 +80,7 @@ export class Studio {
   readonly runs: RunStore
   readonly queue: JobQueue
   readonly datasets: DatasetDesk
+  readonly models: ModelDesk
   private readonly publisher: RunPublisher
   /** Work on a project that must not overlap: two presses of a button are one after the other. */
   private readonly turns = new Map<string, Promise<unknown>>()
@@ -89,6 +91,7 @@ export class Studio {
     this.projects = new ProjectStore(this.places)
     this.runs = new RunStore(this.places, options.onProblem, (run) => this.stateChanged(run))
     this.publisher = new RunPublisher(options.send)
+    this.models = new ModelDesk({ places: this.places, projects: this.projects, send: options.send })
     this.datasets = new DatasetDesk({
       places: this.places,
       projects: this.projects,
@@ -346,21 +349,16 @@ export class Studio {
   }
 
   private async projectView(project: Project): Promise<ProjectView> {
-    const models = new Map<string, { roles: Set<string>; folder: string }>()
-    for (const { spec } of project.pipeline.steps)
-      for (const agent of [spec, ...(Array.isArray(spec.agents) ? (spec.agents as unknown[]) : [])]) {
-        const { role, model } = agent as { role?: unknown; model?: unknown }
-        if (typeof role !== 'string' || typeof model !== 'string') continue
-        const folder = path.resolve(this.places.assets(project.name), model)
-        const known = models.get(folder) ?? { roles: new Set(), folder }
-        known.roles.add(role)
-        models.set(folder, known)
-      }
+    const models = new Map<string, Set<string>>()
+    for (const { path: model, as } of project.pipeline.steps.flatMap(({ spec }) => modelPaths(spec))) {
+      const folder = path.resolve(this.places.assets(project.name), model)
+      models.set(folder, (models.get(folder) ?? new Set()).add(as))
+    }
     return {
       ...summaryOf(project),
       pipeline: await this.pipelineOf(project),
       models: await Promise.all(
-        [...models.values()].map(async ({ roles, folder }) => ({
+        [...models].map(async ([folder, roles]) => ({
           name: path.basename(folder),
           bytes: await folderBytes(folder),
           roles: [...roles],

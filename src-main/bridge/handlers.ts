@@ -5,6 +5,7 @@ import { resultDetail, resultsOf, resultSummary } from '../workspace/results'
 import type { Studio } from '../studio'
 import type { Appearance, AppInfo, SettingsView, StudioError, SystemInfo } from './contract'
 import { datasetHandlers } from './dataset-handlers'
+import { modelHandlers } from './model-handlers'
 import type { Handlers } from './serve'
 import { unansweredYet } from './unanswered'
 
@@ -36,6 +37,7 @@ export function createHandlers(studio: () => Studio, shell: Shell): Handlers {
   return {
     ...unansweredYet,
     ...datasetHandlers(studio, shell),
+    ...modelHandlers(studio, shell),
     'app/info': () => shell.info(),
     'app/reveal': async (place) => {
       const { places, projects, runs } = studio()

@@ -57,6 +57,15 @@ export function linkPaths(spec: unknown): string[] {
   return collect(spec, (field) => linkFields.has(field))
 }
 
+/** The model folders that a spec names, with the role that each has. */
+export function modelPaths(spec: unknown): { path: string; as: string }[] {
+  if (Array.isArray(spec)) return spec.flatMap(modelPaths)
+  if (spec === null || typeof spec !== 'object') return []
+  const { role, model, ...others } = spec as Record<string, unknown>
+  const own = typeof model === 'string' && typeof role === 'string' ? [{ path: model, as: role }] : []
+  return [...own, ...Object.values(others).flatMap(modelPaths)]
+}
+
 /** The data files that a spec names. */
 export function dataPaths(spec: unknown): string[] {
   return collect(spec, (field) => field === 'file')

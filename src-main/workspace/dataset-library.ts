@@ -15,6 +15,7 @@ import { lockFolder } from '../hub/download/folder-lock'
 import { recordName } from '../hub/safe-path'
 import { type DatasetRecord, datasetRecordFile, readDatasetRecord, writeDatasetRecord } from './dataset-record'
 import { exists, folderBytes, inside, subFolders } from './files'
+import { type Use, usedBy, usesOf } from './library-use'
 import type { Places } from './places'
 import type { ProjectStore } from './project-store'
 import { checkSetName, freeSetName } from './set-names'
@@ -32,14 +33,6 @@ interface Place {
   readonly pathOf: (file: string) => string
   /** The folder that goes with the entry; null where it belongs to a project. */
   readonly own: string | null
-}
-
-/** A data file that steps of a project's pipeline read. */
-interface Use {
-  readonly project: string
-  readonly title: string
-  readonly step: string
-  readonly file: string
 }
 
 export class DatasetLibrary {
@@ -251,7 +244,7 @@ export class DatasetLibrary {
   /** Data that lies in a project's folder and is read by its pipeline. */
   private async ofProjects(uses: readonly Use[]): Promise<Place[]> {
     const found = new Map<string, Place>()
-    for (const { project, file } of uses) {
+    for (const { project, path: file } of uses) {
       const assets = this.places.assets(project)
       if (project === libraryName || !file.startsWith(assets + path.sep) || found.has(file)) continue
       const below = path.relative(assets, file).split(path.sep).join('/')
@@ -275,14 +268,10 @@ export class DatasetLibrary {
     return [...found.values()]
   }
 
-  private async uses(): Promise<Use[]> {
-    const { projects } = await this.projects.list()
-    const found: Use[] = []
-    for (const { name, title } of projects)
-      for (const { title: step, spec } of (await this.projects.get(name)).pipeline.steps)
-        for (const file of new Set(dataPaths(spec)))
-          found.push({ project: name, title, step, file: path.resolve(this.places.assets(name), file) })
-    return found
+  private uses(): Promise<Use[]> {
+    return usesOf(this.places, this.projects, ({ title, spec }) =>
+      [...new Set(dataPaths(spec))].map((file) => ({ path: file, as: title })),
+    )
   }
 }
 
@@ -309,21 +298,11 @@ function gone(name: string, file: string): StudioError {
 }
 
 function usedIn(folder: string, uses: readonly Use[]): UsedBy[] {
-  return grouped(uses.filter(({ file }) => file.startsWith(folder + path.sep)))
+  return usedBy(uses, (file) => file.startsWith(folder + path.sep))
 }
 
 function usedOf(file: string, uses: readonly Use[]): UsedBy[] {
-  return grouped(uses.filter((use) => use.file === path.resolve(file)))
-}
-
-function grouped(uses: readonly Use[]): UsedBy[] {
-  const found = new Map<string, UsedBy>()
-  for (const { project, title, step } of uses) {
-    const known = found.get(project)
-    if (!known) found.set(project, { project, title, as: [step] })
-    else if (!known.as.includes(step)) known.as.push(step)
-  }
-  return [...found.values()]
+  return usedBy(uses, (used) => used === path.resolve(file))
 }
 
 /** Files with rows below a folder, by paths with forward slashes. */

@@ -19,6 +19,11 @@ export class Places {
     return path.join(this.root, 'logs')
   }
 
+  /** The library's models, a folder each. */
+  get models(): string {
+    return path.join(this.root, 'models')
+  }
+
   /** The library's data sets, a folder each. */
   get datasets(): string {
     return path.join(this.root, 'datasets')

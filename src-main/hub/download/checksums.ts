@@ -3,15 +3,20 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import type { Checksum } from '../repository'
 
-/** Reads the whole file. Throws the operating system's errors, and the signal's reason. */
+/** Reads the whole file, telling `onBytes` how many were read. Throws the operating system's errors, and the signal's reason. */
 export async function hasChecksum(
   path: string,
   size: number,
   { kind, hex }: Checksum,
-  signal?: AbortSignal,
+  { signal, onBytes }: { signal?: AbortSignal; onBytes?: (read: number) => void } = {},
 ): Promise<boolean> {
   const hash = createHash(kind === 'sha256' ? 'sha256' : 'sha1')
   if (kind === 'git-sha1') hash.update(`blob ${size}\0`)
-  for await (const piece of createReadStream(path, { highWaterMark: 4 << 20, signal })) hash.update(piece as Buffer)
+  let read = 0
+  for await (const piece of createReadStream(path, { highWaterMark: 4 << 20, signal }) as AsyncIterable<Buffer>) {
+    hash.update(piece)
+    read += piece.length
+    onBytes?.(read)
+  }
   return hash.digest('hex') === hex
 }

@@ -309,7 +309,7 @@ async function downloadFile({ path, size, checksum }: RepositoryFile, errand: Fi
       throw error
     }
     report()
-    if (await hasChecksum(target + partialEnding, size, checksum, signal)) {
+    if (await hasChecksum(target + partialEnding, size, checksum, { signal })) {
       await takeName(target)
       onEvent({ kind: 'verified', file: path })
       return

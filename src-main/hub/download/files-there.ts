@@ -27,7 +27,7 @@ export async function filesThere({ folder, files, record, readAll, signal }: The
     const before = known.get(path)
     const unchanged =
       !readAll && before?.verifiedAt === there.changed && before.size === size && before.checksum.hex === checksum.hex
-    if (there.size !== size || !(unchanged || (await hasChecksum(target, size, checksum, signal))))
+    if (there.size !== size || !(unchanged || (await hasChecksum(target, size, checksum, { signal }))))
       throw new UserError({
         what: `${path} could not be downloaded.`,
         why: `${folder} holds a file of this name with other content.`,

@@ -1,0 +1,180 @@
+/**
+ * Models of this computer, brought into the library: a folder in Hugging Face layout, or a snapshot of a Hugging Face cache. Files become
+ * hard links where the volume allows, else clones, else copies; the original is only read.
+ */
+import { constants } from 'node:fs'
+import { copyFile, link, mkdir, readdir, realpath, stat } from 'node:fs/promises'
+import os from 'node:os'
+import path from 'node:path'
+import type { CachedModel } from '../bridge/contract'
+import { UserError } from '../engine/errors'
+import { writeFolderWhole } from '../engine/formats/atomic-files'
+import { codeOf, explainingDiskErrors, formatBytes, freeBytes } from '../engine/formats/disk-errors'
+import { openTextWeights } from '../engine/models/weights'
+import { readConfig } from '../engine/models/families'
+import { neededFiles } from '../hub/needed-files'
+import { isSafePath } from '../hub/safe-path'
+import { exists, flushFiles, inside, subFolders } from './files'
+import { writeModelRecord } from './model-record'
+import type { Places } from './places'
+
+export interface ImportOptions {
+  /** What the library calls it. */
+  readonly name: string
+  /** What `from` of its record says; default: the folder. */
+  readonly from?: string
+  /** Bytes that had to be copied so far, of all. */
+  readonly onProgress?: (bytes: number, total: number) => void
+  readonly signal?: AbortSignal
+}
+
+interface Source {
+  /** Below the folder, with forward slashes. */
+  readonly path: string
+  /** Where its bytes lie, links followed. */
+  readonly real: string
+  readonly size: number
+}
+
+/** Returns the new folder's name in the library. Throws UserError, before anything is written where the folder is no model. */
+export async function importModel(
+  places: Places,
+  folder: string,
+  { name, from = folder, onProgress, signal }: ImportOptions,
+): Promise<string> {
+  const doing = `"${name}" could not be brought in`
+  const source = path.resolve(folder)
+  if (source === path.resolve(places.models) || source.startsWith(path.resolve(places.models) + path.sep))
+    throw new UserError({ what: `${doing}.`, why: 'It lies in the library already.', next: 'Choose it there.' })
+  await readConfig(source)
+  await openTextWeights(source)
+  if (!(await exists(path.join(source, 'tokenizer.json'))))
+    throw new UserError({
+      what: `${doing}.`,
+      why: `${source} has no tokenizer.json.`,
+      next: 'Get that file from where the model came from.',
+    })
+  const files = await neededIn(source)
+  const target = freeName(name, await subFolders(places.models))
+  let shared = true
+  let copied = 0
+  const total = files.reduce((n, { size }) => n + size, 0)
+  await explainingDiskErrors({ folder: places.models, doing }, () =>
+    writeFolderWhole(inside(places.models, target), async (temporary) => {
+      for (const file of files) {
+        signal?.throwIfAborted()
+        const to = path.join(temporary, ...file.path.split('/'))
+        await mkdir(path.dirname(to), { recursive: true })
+        if (await linked(file.real, to)) continue
+        shared = false
+        const free = await freeBytes(temporary)
+        if (free !== null && free < file.size)
+          throw new UserError({
+            what: 'There is too little disk space.',
+            why: `${file.path} has ${formatBytes(file.size)}, but the volume of ${places.models} has ${formatBytes(free)} free.`,
+            next: 'Free some space, or choose a workspace on the volume of the model: there nothing has to be copied.',
+          })
+        await copyFile(file.real, to, constants.COPYFILE_FICLONE)
+        copied += file.size
+        onProgress?.(copied, total)
+      }
+      await writeModelRecord(temporary, { format: 'recursivemas-model/1', name, from, shared, added: Date.now() })
+      if (!shared) await flushFiles(temporary)
+    }),
+  )
+  return target
+}
+
+/** The usual place of the cache, as Hugging Face's own programs find it. */
+export function usualCache(env: NodeJS.ProcessEnv = process.env): string {
+  return (
+    env.HF_HUB_CACHE ||
+    path.join(env.HF_HOME || path.join(env.XDG_CACHE_HOME || path.join(os.homedir(), '.cache'), 'huggingface'), 'hub')
+  )
+}
+
+/** Every snapshot of a model in a cache. Throws UserError where the folder is none. */
+export async function cachedModels(cache: string): Promise<Omit<CachedModel, 'entry'>[]> {
+  const repositories = (await subFolders(cache)).filter((name) => name.startsWith('models--'))
+  const found: Omit<CachedModel, 'entry'>[] = []
+  for (const repository of repositories) {
+    const name = repository.slice('models--'.length).split('--').join('/')
+    for (const commit of await subFolders(path.join(cache, repository, 'snapshots'))) {
+      if (!/^[0-9a-f]{40}$/.test(commit)) continue
+      const folder = snapshotFolder(cache, name, commit)
+      const files = await neededIn(folder)
+      found.push({ name, commit, bytes: files.reduce((n, { size }) => n + size, 0), complete: await isModel(folder) })
+    }
+  }
+  return found
+}
+
+/** `name`: as the hub calls it. */
+export function snapshotFolder(cache: string, name: string, commit: string): string {
+  return inside(cache, `models--${name.split('/').join('--')}`, 'snapshots', commit)
+}
+
+async function isModel(folder: string): Promise<boolean> {
+  try {
+    await readConfig(folder)
+    await openTextWeights(folder)
+    return await exists(path.join(folder, 'tokenizer.json'))
+  } catch (error) {
+    if (error instanceof UserError) return false
+    throw error
+  }
+}
+
+/** The files that a run needs; links that lead nowhere are left out. */
+async function neededIn(folder: string): Promise<Source[]> {
+  const all = await filesBelow(folder)
+  const checksum = { kind: 'sha256', hex: '' } as const
+  const needed = new Set(
+    neededFiles(
+      'model',
+      all.map(({ path: file, size }) => ({ path: file, size, checksum })),
+    ).map((file) => file.path),
+  )
+  return all.filter((file) => needed.has(file.path))
+}
+
+async function filesBelow(folder: string, below = ''): Promise<Source[]> {
+  const found: Source[] = []
+  for (const entry of await readdir(path.join(folder, below), { withFileTypes: true })) {
+    const file = below === '' ? entry.name : `${below}/${entry.name}`
+    if (!isSafePath(file) || entry.name.startsWith('.')) continue
+    const real = await realpath(path.join(folder, file)).catch(() => null)
+    const info = real === null ? null : await stat(real).catch(() => null)
+    if (real === null || info === null) continue
+    if (entry.isDirectory()) found.push(...(await filesBelow(folder, file)))
+    else if (info.isFile()) found.push({ path: file, real, size: info.size })
+  }
+  return found
+}
+
+/** False where the volume, or the permissions, do not allow a link. */
+async function linked(from: string, to: string): Promise<boolean> {
+  try {
+    await link(from, to)
+    return true
+  } catch (error) {
+    if (['EXDEV', 'EPERM', 'EACCES', 'ENOTSUP', 'EOPNOTSUPP', 'EMLINK', 'ENOSYS'].includes(codeOf(error))) return false
+    throw error
+  }
+}
+
+/** A folder's name for a model: `owner--name`, numbered where it is taken. */
+function freeName(name: string, taken: readonly string[]): string {
+  const plain =
+    name
+      .split('/')
+      .join('--')
+      .replace(/[^\w. -]/g, '_')
+      .replace(/^[. -]+|[. ]+$/g, '')
+      .slice(0, 80) || 'model'
+  const names = new Set(taken.map((other) => other.toLowerCase()))
+  for (let n = 1; ; n++) {
+    const wish = n === 1 ? plain : `${plain} ${n}`
+    if (!names.has(wish.toLowerCase())) return wish
+  }
+}

@@ -1,0 +1,259 @@
+/**
+ * The models that can be chosen: downloads (models/<owner>--<name> with their download record), folders brought in from this computer
+ * (models/<folder>/model-source.json), and the models that projects have of their own.
+ */
+import { stat } from 'node:fs/promises'
+import path from 'node:path'
+import type { LibrarySource, ModelView, StudioError, VerifyOutcome } from '../bridge/contract'
+import { UserError } from '../engine/errors'
+import { removeFolderWhole } from '../engine/formats/atomic-files'
+import { explainingDiskErrors } from '../engine/formats/disk-errors'
+import { modelPaths } from '../engine/spec-paths'
+import { hasChecksum } from '../hub/download/checksums'
+import { lockFolder } from '../hub/download/folder-lock'
+import { type DownloadRecord, readDownloadRecord } from '../hub/download/record'
+import { recordName } from '../hub/safe-path'
+import { exists, folderBytes, subFolders } from './files'
+import { type Use, usedBy, usesOf } from './library-use'
+import { memoryFit } from './memory-fit'
+import { type ModelFacts, ModelFactsReader } from './model-facts'
+import { readModelRecord } from './model-record'
+import type { Places } from './places'
+import type { ProjectStore } from './project-store'
+
+const libraryName = 'library'
+
+interface Place {
+  readonly view: ModelView
+  readonly record: DownloadRecord | null
+}
+
+/** What is known of a folder beside what its files say. */
+interface Origin {
+  readonly id: string
+  readonly name: string
+  readonly source: LibrarySource
+  readonly licence: string | null
+  readonly added: number | null
+  readonly verified: number | null
+  /** Why it cannot be used, whatever its files say. */
+  readonly problem: StudioError | null
+  readonly incomplete: boolean
+}
+
+export class ModelLibrary {
+  private readonly facts = new ModelFactsReader()
+
+  constructor(
+    private readonly places: Places,
+    private readonly projects: ProjectStore,
+  ) {}
+
+  async list(): Promise<ModelView[]> {
+    return (await this.all()).map(({ view }) => view)
+  }
+
+  /** undefined where there is none. */
+  async find(id: string): Promise<ModelView | undefined> {
+    return (await this.all()).find(({ view }) => view.id === id)?.view
+  }
+
+  /** Throws UserError where there is none. */
+  async get(id: string): Promise<ModelView> {
+    return (await this.place(id)).view
+  }
+
+  /** The id of the entry that holds a download of the repository; null where there is none. */
+  async entryOf(endpoint: string, name: string): Promise<string | null> {
+    const holds = ({ source }: ModelView): boolean =>
+      source.kind === 'hub' && source.endpoint === endpoint && source.name === name
+    return (await this.list()).find((view) => view.state !== 'incomplete' && holds(view))?.id ?? null
+  }
+
+  /** Reads every file for which a checksum is known. `onProgress`: bytes read, of all. Throws UserError, and the signal's reason. */
+  async verify(
+    id: string,
+    { signal, onProgress }: { signal: AbortSignal; onProgress: (bytes: number, total: number) => void },
+  ): Promise<VerifyOutcome> {
+    const { view, record } = await this.place(id)
+    if (record === null)
+      throw new UserError({
+        what: `"${view.name}" cannot be verified.`,
+        why: 'No checksums are known: it was not downloaded from a hub.',
+        next: 'Download it to have them.',
+      })
+    const total = record.files.reduce((n, { size }) => n + size, 0)
+    const damaged: string[] = []
+    let done = 0
+    for (const { path: file, size, checksum } of record.files) {
+      const at = path.join(view.folder, ...file.split('/'))
+      const begun = done
+      const right =
+        (await sizeOf(at)) === size &&
+        (await hasChecksum(at, size, checksum, { signal, onBytes: (read) => onProgress(begun + read, total) }))
+      if (!right) damaged.push(file)
+      done += size
+      onProgress(done, total)
+    }
+    return { checked: record.files.length, damaged, unknown: 0 }
+  }
+
+  /** Deletes a model of the library; returns the bytes. Throws UserError while a project uses it. */
+  async remove(id: string): Promise<number> {
+    const { view, record } = await this.place(id)
+    const refuse = (why: string, next: string) =>
+      new UserError({ what: `The model "${view.name}" cannot be deleted.`, why, next })
+    if (view.source.kind === 'project') throw refuse('It belongs to its project.', 'Delete the project.')
+    if (view.usedBy.length > 0)
+      throw refuse(
+        view.usedBy.map(({ title, as }) => `The project "${title}" uses it (${as.join(', ')}).`).join(' '),
+        'Delete the project first.',
+      )
+    return explainingDiskErrors(
+      { folder: this.places.models, doing: `"${view.name}" could not be deleted` },
+      async () => {
+        const unlock =
+          record === null
+            ? null
+            : await lockFolder(view.folder).catch((error: unknown) => {
+                throw error instanceof UserError
+                  ? refuse('It is being downloaded.', 'Cancel the download first.')
+                  : error
+              })
+        try {
+          await removeFolderWhole(view.folder)
+          return view.bytes
+        } finally {
+          await unlock?.()
+        }
+      },
+    )
+  }
+
+  private async place(id: string): Promise<Place> {
+    const place = (await this.all()).find(({ view }) => view.id === id)
+    if (place) return place
+    throw new UserError({
+      what: 'There is no such model.',
+      why: `The library has none called "${id}" (any more).`,
+      next: 'Choose one from the list.',
+    })
+  }
+
+  private async all(): Promise<Place[]> {
+    const uses = await usesOf(this.places, this.projects, ({ spec }) => modelPaths(spec))
+    const found: Place[] = []
+    for (const name of await subFolders(this.places.models)) {
+      if (name.startsWith('.')) continue
+      const place = await this.inLibrary(name, uses)
+      if (place) found.push(place)
+    }
+    return [...found, ...(await this.ofProjects(uses))]
+  }
+
+  private async inLibrary(name: string, uses: readonly Use[]): Promise<Place | null> {
+    const folder = path.join(this.places.models, name)
+    const common = {
+      id: `${libraryName}/${name}`,
+      name,
+      licence: null,
+      verified: null,
+      problem: null,
+      incomplete: false,
+    }
+    try {
+      const record = await readDownloadRecord(folder)
+      if (record) {
+        if (record.kind !== 'model') return null
+        const { endpoint, name: repository, revision, commit, licence, complete } = record
+        const times = record.files.map(({ verifiedAt }) => verifiedAt)
+        const origin: Origin = {
+          ...common,
+          name: repository,
+          licence,
+          source: { kind: 'hub', endpoint, name: repository, revision, commit },
+          added: await changed(path.join(folder, recordName)),
+          verified: times.some((time) => time === null) ? null : Math.max(...times.map(Number)),
+          incomplete: !complete,
+        }
+        return { view: await this.viewOf(folder, origin, uses), record }
+      }
+      const imported = await readModelRecord(folder)
+      if (!imported && !(await exists(path.join(folder, 'config.json')))) return null
+      const source: LibrarySource = imported
+        ? { kind: 'imported', from: imported.from, shared: imported.shared }
+        : { kind: 'unknown' }
+      const added = imported?.added ?? (await changed(folder))
+      return {
+        view: await this.viewOf(folder, { ...common, name: imported?.name ?? name, source, added }, uses),
+        record: null,
+      }
+    } catch (error) {
+      if (!(error instanceof UserError)) throw error
+      const { what, why, next } = error
+      const origin: Origin = { ...common, source: { kind: 'unknown' }, added: null, problem: { what, why, next } }
+      return { view: await this.viewOf(folder, origin, uses), record: null }
+    }
+  }
+
+  /** Models that lie in a project's folder and are named by its pipeline. */
+  private async ofProjects(uses: readonly Use[]): Promise<Place[]> {
+    const found = new Map<string, Place>()
+    for (const { project, path: folder } of uses) {
+      const assets = this.places.assets(project)
+      if (project === libraryName || !folder.startsWith(assets + path.sep) || found.has(folder)) continue
+      const name = path.basename(folder)
+      const origin: Origin = {
+        id: `${project}/${path.relative(assets, folder).split(path.sep).join('/')}`,
+        name,
+        source: { kind: 'project', project },
+        licence: null,
+        added: null,
+        verified: null,
+        problem: null,
+        incomplete: false,
+      }
+      found.set(folder, { view: await this.viewOf(folder, origin, uses), record: null })
+    }
+    return [...found.values()]
+  }
+
+  private async viewOf(folder: string, { incomplete, ...origin }: Origin, uses: readonly Use[]): Promise<ModelView> {
+    const { memory, problem, dtypes, ...facts }: ModelFacts = await this.facts.read(folder)
+    const unfinished = incomplete ? notYet(origin.name) : null
+    const why = origin.problem ?? unfinished ?? problem
+    return {
+      ...origin,
+      ...facts,
+      dtypes: [...dtypes],
+      folder,
+      bytes: await folderBytes(folder),
+      state: incomplete ? 'incomplete' : why === null ? 'ready' : 'unusable',
+      problem: why,
+      usedBy: usedBy(uses, (used) => used === folder),
+      fit: memory && memoryFit(memory),
+    }
+  }
+}
+
+function notYet(name: string): StudioError {
+  return {
+    what: `The model "${name}" cannot be used yet.`,
+    why: 'Its download is not complete.',
+    next: 'Resume the download.',
+  }
+}
+
+async function sizeOf(file: string): Promise<number | null> {
+  return stat(file).then(
+    (s) => (s.isFile() ? s.size : null),
+    () => null,
+  )
+}
+
+async function changed(file: string): Promise<number | null> {
+  return stat(file).then(
+    (s) => s.mtimeMs,
+    () => null,
+  )
+}
