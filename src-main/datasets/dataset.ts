@@ -39,13 +39,14 @@ export class Dataset {
 
   /** Rows in the file's order. `clip`: most characters of a cell, so that a row of 50 MB does not reach a page whole. */
   async rows(from: number, count: number, { clip }: { clip?: number } = {}): Promise<Row[]> {
-    return this.read(`rowid BETWEEN ${from} AND ${from + count - 1}`, clip)
+    return this.read(`t WHERE rowid BETWEEN ${from} AND ${from + count - 1}`, clip)
   }
 
   /** Rows at places of the file's order, in the order given. */
   async rowsAt(places: readonly number[], { clip }: { clip?: number } = {}): Promise<Row[]> {
     if (places.length === 0) return []
-    const rows = await this.read(`rowid IN (${places.join(', ')})`, clip)
+    // of places far apart a join reads only what it needs, several times faster than IN
+    const rows = await this.read(`t JOIN (SELECT unnest([${places.join(', ')}]) AS p) AS o ON t.rowid = o.p`, clip)
     const byPlace = new Map(rows.map((row) => [row.place, row]))
     return places.flatMap((place) => byPlace.get(place) ?? [])
   }
@@ -133,13 +134,14 @@ export class Dataset {
     }
   }
 
-  private async read(where: string, clip: number | undefined): Promise<Row[]> {
+  /** `from`: what stands behind FROM. */
+  private async read(from: string, clip: number | undefined): Promise<Row[]> {
     const { columns } = this.info
     const cells = columns.map((_, i) =>
       clip === undefined ? `c${i}` : `left(c${i}, ${clip}), coalesce(length(c${i}) > ${clip}, false)`,
     )
     const reader = await this.database.connection.runAndReadAll(
-      `SELECT rowid, ${cells.join(', ')} FROM t WHERE ${where} ORDER BY rowid`,
+      `SELECT t.rowid, ${cells.join(', ')} FROM ${from} ORDER BY t.rowid`,
     )
     return reader.getRows().map(([place, ...values]) => ({
       place: Number(place),

@@ -25,7 +25,7 @@ export interface Order {
 }
 
 export interface OrderProgress {
-  /** Rows looked at. */
+  /** Rows looked at; of a sort, the share of its work in rows. */
   readonly done: number
   readonly of: number
   readonly found: number
@@ -34,6 +34,8 @@ export interface OrderProgress {
 /** Rows of the first slice; later ones are twice as long each, so that the first page comes at once. */
 const firstSlice = 1 << 14
 const longestSlice = 1 << 18
+/** How often a sort is asked how far it is, ms. */
+const lookMs = 50
 
 export class RowOrder {
   private progress: OrderProgress
@@ -132,10 +134,21 @@ export class RowOrder {
           sortKeys(column, columns[column]).map((key) => `${key} ${descending ? 'DESC' : 'ASC'} NULLS LAST`),
         )
         signal?.throwIfAborted()
-        const result = await connection.run(
-          `INSERT INTO ${this.table} SELECT rowid FROM t WHERE true${wanted} ORDER BY ${keys.join(', ')}, rowid`,
-        )
-        this.report({ done: rows, of: rows, found: result.rowsChanged })
+        const look = setInterval(() => {
+          // all has been looked at only when it has its place
+          const done = Math.min(rows - 1, Math.floor((rows * connection.progress.percentage) / 100))
+          if (done > this.progress.done) this.report({ done, of: rows, found: 0 })
+        }, lookMs)
+        try {
+          await connection.run('SET enable_progress_bar = true; SET enable_progress_bar_print = false')
+          await connection.run('SET progress_bar_time = 0')
+          const result = await connection.run(
+            `INSERT INTO ${this.table} SELECT rowid FROM t WHERE true${wanted} ORDER BY ${keys.join(', ')}, rowid`,
+          )
+          this.report({ done: rows, of: rows, found: result.rowsChanged })
+        } finally {
+          clearInterval(look)
+        }
         return
       }
       for (let from = 0, slice = firstSlice; from < rows; from += slice, slice = Math.min(2 * slice, longestSlice)) {

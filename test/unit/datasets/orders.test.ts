@@ -116,6 +116,32 @@ describe('orders', () => {
     expect(await dataset.rows(0, 1)).toHaveLength(1)
   })
 
+  it('tells how far a sort is, and says that all is done only when it is', async () => {
+    const text = (i: number) => ((i * 7919) % 400_009).toString(36).repeat(12)
+    const many = await open(file('many.csv', ['a', ...Array.from({ length: 400_000 }, (_, i) => text(i))].join('\n')))
+    const order = await many.order({ sort: [{ column: 0 }, { column: 0, descending: true }] })
+    const seen = new Set<number>()
+    const look = setInterval(() => {
+      const { done, found } = order.state
+      seen.add(done)
+      expect(done < many.info.rows ? found : many.info.rows).toBe(done < many.info.rows ? 0 : found)
+    }, 5)
+    await order.finished
+    clearInterval(look)
+    expect(order.state).toEqual({ done: 400_000, of: 400_000, found: 400_000 })
+    const between = [...seen].filter((done) => done > 0 && done < 400_000)
+    expect(between.length).toBeGreaterThan(0)
+    expect(between).toEqual([...between].sort((a, b) => a - b))
+  })
+
+  it('reads rows at any places, in the order given', async () => {
+    const places = [39_999, 3, 17_000, 3, 0]
+    const rows = await dataset.rowsAt(places, { clip: 3 })
+    expect(rows.map(({ place, cells: [cell] }) => [place, cell])).toEqual(
+      places.map((place) => [place, samples[place].text.slice(0, 3)]),
+    )
+  })
+
   it('pages in the file order, past the end, and nothing where nothing is found', async () => {
     expect((await dataset.rows(count - 2, 10)).map(({ place }) => place)).toEqual([count - 2, count - 1])
     const none = await dataset.order({ search: { text: 'nothing has this' } })
