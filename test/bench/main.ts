@@ -14,12 +14,23 @@ import { UserError } from '../../src-main/engine/errors'
 import { writeJsonWhole } from '../../src-main/engine/formats/atomic-files'
 import { type Agreement, compareResults } from './agreement'
 import { type BenchCase, casesByDefault, casesNamed, furtherNames, type ModelName } from './cases'
-import { type ChildRequest, type GemmRecord, median, runChild, workNames, type WorkRecord } from './measure'
+import {
+  type ChildRequest,
+  type GemmRecord,
+  median,
+  runChild,
+  screenWorks,
+  type ScreenWork,
+  workNames,
+  type WorkRecord,
+} from './measure'
 import { writeRandomModel } from './random-model'
 import { type ReadyCase, readyCase } from './ready-case'
 import { agreementTable, aims, gemmLines, ownTable, type Pair, pairTable, seriesTable } from './report'
-import { type Baseline, baselineGemm, ownGemm, type Variant } from './run-child'
+import { throughputTable } from './download'
+import { type Baseline, baselineGemm, ownBrowser, ownDownload, ownGemm, type Variant } from './run-child'
 import { targets } from './targets'
+import { waitsTable } from './waits'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 
@@ -37,9 +48,12 @@ const usage = `npm run bench -- [--weights DIR] [--only NAMES] [--against PYTHON
   --json FILE       everything measured
 
 --only takes more than runs by itself:
-${furtherNames}`
+${furtherNames}
+  browser       waits of the data browser on a generated set of a million rows
+  download      downloads over loopback, next to curl`
 
 interface Settings {
+  readonly screens: readonly ScreenWork[]
   readonly folders: Readonly<Record<ModelName, string>>
   readonly gemm: boolean
   readonly cases: readonly BenchCase[]
@@ -121,18 +135,24 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-function chosen(only: string | undefined): { gemm: boolean; cases: BenchCase[] } {
-  if (only === undefined) return { gemm: true, cases: [...casesByDefault] }
+function chosen(only: string | undefined): Pick<Settings, 'gemm' | 'cases' | 'screens'> {
+  if (only === undefined) return { gemm: true, cases: [...casesByDefault], screens: [] }
   const names = only.split(',')
   const cases = names
-    .filter((name) => name !== 'gemm')
+    .filter((name) => name !== 'gemm' && !isScreen(name))
     .flatMap((name) => {
       const found = casesNamed(name)
       if (!found) throw new UsageError(`There is no work "${name}".`, usage)
       return found
     })
-  return { gemm: names.includes('gemm'), cases: [...new Set(cases)] }
+  return {
+    gemm: names.includes('gemm'),
+    cases: [...new Set(cases)],
+    screens: screenWorks.filter((s) => names.includes(s)),
+  }
 }
+
+const isScreen = (name: string) => (screenWorks as readonly string[]).includes(name)
 
 const say = (line: string) => process.stderr.write(`${line}\n`)
 
@@ -170,8 +190,33 @@ async function alone(settings: Settings): Promise<Report> {
     const points = ready.map((r) => ({ case: r.case, ours: records.get(r.case.name)![0].median, theirs: null }))
     process.stdout.write(seriesTable(points) + aims())
   }
+  const screens = await measureScreens(settings)
   const flat = [...records].map(([work, [record]]) => ({ work, variant: 'ours', ...record }))
-  return { ok: true, json: { records: [...(gemm ? [{ work: 'gemm', variant: 'ours', ...gemm }] : []), ...flat] } }
+  return {
+    ok: true,
+    json: { records: [...(gemm ? [{ work: 'gemm', variant: 'ours', ...gemm }] : []), ...flat, ...screens] },
+  }
+}
+
+async function measureScreens(settings: Settings): Promise<object[]> {
+  const records: object[] = []
+  for (const work of settings.screens) {
+    say(`${work} ...`)
+    const folder = join(settings.scratch, work)
+    await mkdir(folder)
+    const request = { ...settings, folder, record: join(settings.scratch, 'ours.json') }
+    if (work === 'browser') {
+      const waits = await ownBrowser({ ...request, work })
+      process.stdout.write(waitsTable(waits))
+      records.push({ work, ...waits })
+    } else {
+      const throughput = await ownDownload({ ...request, work })
+      process.stdout.write(throughputTable(throughput))
+      records.push({ work, ...throughput })
+    }
+    await rm(folder, { recursive: true })
+  }
+  return records
 }
 
 const needMap = (ready: readonly ReadyCase[]) => new Map(ready.map((r) => [r.case.name, r.need]))
@@ -188,6 +233,7 @@ const referencePairs = 2
 
 async function against(settings: Settings, comparison: Comparison): Promise<Report> {
   const started = performance.now()
+  if (settings.screens.length > 0) throw new UsageError(`${settings.screens.join(' and ')} are measured alone.`, usage)
   const { folders, threads, scratch } = settings
   const { python, script } = comparison
   const folder = folders.llama

@@ -4,6 +4,8 @@ import type { TensorValue } from '../../src-main/engine/formats/dtypes'
 import { writeJsonWhole } from '../../src-main/engine/formats/atomic-files'
 import { writeSafetensors } from '../../src-main/engine/formats/safetensors'
 import { type GemmRates, measureGemm } from './gemm'
+import { measureBrowser } from './browser'
+import { measureDownload, serveHub } from './download'
 import { decode, forward, rollout } from './inference'
 import { innerTraining } from './inner-step'
 import { inputsFile, readInputs } from './inputs'
@@ -70,8 +72,12 @@ type Checksum =
       readonly last8: readonly number[]
     }
 
+/** What a person waits for; `folder` is then one for files of its own. */
+export const screenWorks = ['browser', 'download'] as const
+export type ScreenWork = (typeof screenWorks)[number]
+
 export interface ChildRequest {
-  readonly work: ChildWork | 'gemm'
+  readonly work: ChildWork | 'gemm' | ScreenWork | 'hub'
   readonly folder: string
   /** inputs.json, where it is not the folder's. */
   readonly inputs?: string
@@ -85,6 +91,14 @@ export interface ChildRequest {
 }
 
 export async function runChild(request: ChildRequest): Promise<void> {
+  switch (request.work) {
+    case 'hub':
+      return serveHub()
+    case 'browser':
+      return writeJsonWhole(request.record, await measureBrowser(request.folder))
+    case 'download':
+      return writeJsonWhole(request.record, await measureDownload(request.folder, request.repeats))
+  }
   if (request.work === 'gemm') {
     const rates = await measureGemm(request.threads, request.repeats)
     const record: GemmRecord = { ...rates, peak_mb: (await memory()).peak }

@@ -66,7 +66,8 @@ const deltaNet = {
   intermediate_size: 1536,
   vocab_size: 32_768,
   max_position_embeddings: 8192,
-  initializer_range: 0.02,
+  // with 0.02 a rollout is chaotic: in 48 steps a difference of 1e-9 grows 800-fold, with this 4-fold
+  initializer_range: 0.01,
   bos_token_id: null,
   eos_token_id: null,
   rope_parameters: {

@@ -5,6 +5,7 @@ import type { BenchCase } from './cases'
 import type { GemmRecord, WorkRecord } from './measure'
 import { median } from './measure'
 import type { BaselineRecord, Variant } from './run-child'
+import { table } from './table'
 import { bandwidthTarget, sessionTarget, targets } from './targets'
 
 export interface Pair {
@@ -16,20 +17,6 @@ export interface Pair {
   readonly theirs: BaselineRecord | null
   /** Both processes, start to end. */
   readonly minutes: number
-}
-
-/** Columns as wide as their widest cell; the first to the left, the others to the right. */
-export function table(rows: readonly (readonly string[])[]): string {
-  const widths = rows[0].map((_, i) => Math.max(...rows.map((r) => r[i].length)))
-  return rows
-    .map(
-      (r) =>
-        r
-          .map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i])))
-          .join('  ')
-          .trimEnd() + '\n',
-    )
-    .join('')
 }
 
 const seconds = (s: number) => s.toFixed(Math.abs(s) < 0.1 ? 4 : Math.abs(s) < 10 ? 3 : 1)

@@ -5,8 +5,10 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { UserError } from '../../src-main/engine/errors'
 import { writeJsonWhole } from '../../src-main/engine/formats/atomic-files'
+import type { Throughput } from './download'
 import type { BenchInputs } from './inputs'
 import type { ChildRequest, ChildWork, GemmRecord, WorkName, WorkRecord } from './measure'
+import type { Waits } from './waits'
 
 /** Runs this program again for one piece of work; the record is read from `request.record`. */
 export async function ownWork(request: ChildRequest & { work: ChildWork }): Promise<WorkRecord> {
@@ -15,6 +17,14 @@ export async function ownWork(request: ChildRequest & { work: ChildWork }): Prom
 
 export async function ownGemm(request: ChildRequest & { work: 'gemm' }): Promise<GemmRecord> {
   return (await own(request)) as GemmRecord
+}
+
+export async function ownBrowser(request: ChildRequest & { work: 'browser' }): Promise<Waits> {
+  return (await own(request)) as Waits
+}
+
+export async function ownDownload(request: ChildRequest & { work: 'download' }): Promise<Throughput> {
+  return (await own(request)) as Throughput
 }
 
 async function own(request: ChildRequest): Promise<unknown> {

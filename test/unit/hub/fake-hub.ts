@@ -259,7 +259,14 @@ export function treeEntry({ path, bytes, lfs }: FakeFile): object {
   return lfs ? { ...entry, lfs: { oid: sha256(bytes), size: bytes.length, pointerSize: pointer.length } } : entry
 }
 
-export const sha256 = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex')
+const sums = new WeakMap<Buffer, string>()
+
+/** Of a whole file, which is asked for often: computed once. */
+export function sha256(bytes: Buffer): string {
+  const known = sums.get(bytes) ?? createHash('sha256').update(bytes).digest('hex')
+  sums.set(bytes, known)
+  return known
+}
 
 function blobSha1(bytes: Buffer): string {
   return createHash('sha1').update(`blob ${bytes.length}\0`).update(bytes).digest('hex')
