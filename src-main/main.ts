@@ -15,6 +15,7 @@ import { UserError } from './engine/errors'
 import { makeFolder } from './engine/formats/make-folder'
 import { hubAddress, publicHub } from './hub/address'
 import { utilitySpawner } from './jobs/spawn-utility'
+import { openSecrets } from './secrets/secrets'
 import { Studio } from './studio'
 import { AppLog } from './system/app-log'
 import { SystemProbe } from './system/probes'
@@ -54,6 +55,7 @@ const problems = new Problems()
 /** What went wrong before there was a log. */
 let unlogged: unknown[] = []
 const probe = new SystemProbe()
+const secrets = openSecrets()
 
 app.setName(title)
 protocol.registerSchemesAsPrivileged([
@@ -121,6 +123,8 @@ function createStudio(workspace: string): Studio {
       pipeline: !app.isPackaged && process.env.STUDIO_DEMO === 'short' ? 'pipeline.short.json' : 'pipeline.json',
     },
     spawn: utilitySpawner(path.join(here, 'engine-process.js'), 'RecursiveMAS engine'),
+    secrets,
+    hubEndpoint: () => (process.env.HF_ENDPOINT ? undefined : (settings.get().hubEndpoint ?? undefined)),
     spawnData: utilitySpawner(path.join(here, 'data-process.js'), 'RecursiveMAS data'),
     onOutput: (text) => log?.write(`data process: ${text.trimEnd()}`),
     send,
@@ -160,6 +164,7 @@ function serve(): void {
       const problem = await shell.openPath(folder)
       if (problem) throw new Error(problem)
     },
+    openPage: (address) => shell.openExternal(address),
     settings: settingsView,
     setAppearance: (appearance) => {
       nativeTheme.themeSource = appearance

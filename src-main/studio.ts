@@ -26,8 +26,11 @@ import { JobQueue, type Prepared } from './jobs/job-queue'
 import type { SpawnEngine } from './jobs/engine-messages'
 import { checkSpec } from './jobs/read-spec'
 import { linkPaths, modelPaths } from './engine/spec-paths'
+import type { Secrets } from './secrets/secrets'
 import { checkpointsOf } from './workspace/checkpoints'
 import { DatasetDesk } from './workspace/dataset-desk'
+import { DownloadQueue } from './workspace/download-queue'
+import { HubDesk } from './workspace/hub-desk'
 import { ModelDesk } from './workspace/model-desk'
 import { demoName, openDemo } from './workspace/demo'
 import { exists, folderBytes } from './workspace/files'
@@ -58,6 +61,9 @@ export interface StudioOptions {
   /** native-assets/demo, and which of its pipelines. */
   readonly demo: { readonly folder: string; readonly pipeline: string }
   readonly spawn: SpawnEngine
+  readonly secrets: Secrets
+  /** The address of the hub by the settings; undefined: the usual one. */
+  readonly hubEndpoint: () => string | undefined
   /** Starts the process that reads data sets. */
   readonly spawnData: Spawn<ToData>
   readonly send: Send
@@ -81,6 +87,8 @@ export class Studio {
   readonly queue: JobQueue
   readonly datasets: DatasetDesk
   readonly models: ModelDesk
+  readonly hub: HubDesk
+  readonly downloads: DownloadQueue
   private readonly publisher: RunPublisher
   /** Work on a project that must not overlap: two presses of a button are one after the other. */
   private readonly turns = new Map<string, Promise<unknown>>()
@@ -98,6 +106,23 @@ export class Studio {
       spawn: options.spawnData,
       send: options.send,
       onOutput: (text) => options.onOutput?.(text),
+    })
+    this.hub = new HubDesk({
+      places: this.places,
+      secrets: options.secrets,
+      endpoint: options.hubEndpoint,
+      entryOf: async (kind, endpoint, name) => {
+        const all = kind === 'model' ? await this.models.library.list() : await this.datasets.library.list()
+        const holds = ({ state, source }: (typeof all)[number]): boolean =>
+          state !== 'incomplete' && source.kind === 'hub' && source.endpoint === endpoint && source.name === name
+        return all.find(holds)?.id ?? null
+      },
+    })
+    this.downloads = new DownloadQueue({
+      places: this.places,
+      hub: () => this.hub.hub(),
+      send: options.send,
+      onProblem: options.onProblem,
     })
     this.queue = new JobQueue({
       store: this.runs,
@@ -128,6 +153,7 @@ export class Studio {
         { cause: error },
       )
     }
+    await this.downloads.start()
     const { projects } = await this.projects.list()
     for (const { name } of projects) await this.runs.releaseQueued(name)
     const look = (): void => void this.runs.settleForeign().catch(this.options.onProblem)
@@ -139,7 +165,7 @@ export class Studio {
   async shutdown(grace: number): Promise<void> {
     clearInterval(this.looking)
     this.datasets.stop()
-    await this.queue.shutdown(grace)
+    await Promise.all([this.queue.shutdown(grace), this.downloads.shutdown()])
   }
 
   openDemo(): Promise<ProjectView> {

@@ -5,6 +5,7 @@ import { resultDetail, resultsOf, resultSummary } from '../workspace/results'
 import type { Studio } from '../studio'
 import type { Appearance, AppInfo, SettingsView, StudioError, SystemInfo } from './contract'
 import { datasetHandlers } from './dataset-handlers'
+import { hubHandlers } from './hub-handlers'
 import { modelHandlers } from './model-handlers'
 import type { Handlers } from './serve'
 import { unansweredYet } from './unanswered'
@@ -14,6 +15,8 @@ export interface Shell {
   dismissProblem(problem: StudioError): void
   /** Opens a folder in the file manager. */
   reveal(folder: string): Promise<void>
+  /** Opens a page of the hub in the person's browser. */
+  openPage(address: string): Promise<void>
   settings(): SettingsView
   setAppearance(appearance: Appearance): SettingsView
   /** Throws UserError for what is no address. */
@@ -38,6 +41,7 @@ export function createHandlers(studio: () => Studio, shell: Shell): Handlers {
     ...unansweredYet,
     ...datasetHandlers(studio, shell),
     ...modelHandlers(studio, shell),
+    ...hubHandlers(studio, shell),
     'app/info': () => shell.info(),
     'app/reveal': async (place) => {
       const { places, projects, runs } = studio()

@@ -11,18 +11,6 @@ function refuse(): never {
 }
 
 const names = [
-  'keys/list',
-  'keys/set',
-  'keys/remove',
-  'hub/search',
-  'hub/repository',
-  'hub/revisions',
-  'hub/openPage',
-  'downloads/list',
-  'downloads/add',
-  'downloads/pause',
-  'downloads/resume',
-  'downloads/remove',
   'datasets/check',
   'datasets/preview',
   'datasets/tokenLengths',

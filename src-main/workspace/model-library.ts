@@ -63,13 +63,6 @@ export class ModelLibrary {
     return (await this.place(id)).view
   }
 
-  /** The id of the entry that holds a download of the repository; null where there is none. */
-  async entryOf(endpoint: string, name: string): Promise<string | null> {
-    const holds = ({ source }: ModelView): boolean =>
-      source.kind === 'hub' && source.endpoint === endpoint && source.name === name
-    return (await this.list()).find((view) => view.state !== 'incomplete' && holds(view))?.id ?? null
-  }
-
   /** Reads every file for which a checksum is known. `onProgress`: bytes read, of all. Throws UserError, and the signal's reason. */
   async verify(
     id: string,

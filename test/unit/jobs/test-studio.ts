@@ -7,6 +7,7 @@ import { events } from '../../../src-main/bridge/contract'
 import type { ToData } from '../../../src-main/data-process/messages'
 import type { Spawn } from '../../../src-main/jobs/child'
 import type { SpawnEngine } from '../../../src-main/jobs/engine-messages'
+import { openSecrets, type Secrets } from '../../../src-main/secrets/secrets'
 import { Studio } from '../../../src-main/studio'
 import { inProcessData } from '../datasets/in-process-data'
 import { inProcessSpawner } from './fake-child'
@@ -74,6 +75,9 @@ export function testStudio(
   options: {
     spawn?: SpawnEngine
     spawnData?: Spawn<ToData>
+    secrets?: Secrets
+    /** Address of a hub. */
+    hub?: string
     grace?: number
     lookEvery?: number
     /** Another studio's folder: the app is started again. */
@@ -104,6 +108,8 @@ export function testStudio(
     demo: { folder: demo, pipeline: 'pipeline.json' },
     spawn: options.spawn ?? inProcessSpawner(),
     spawnData: options.spawnData ?? inProcessData(),
+    secrets: options.secrets ?? openSecrets({ load: () => Promise.reject(new Error('no key store in tests')) }),
+    hubEndpoint: () => options.hub,
     send: (name, payload) => {
       // What the page would get must be what the contract says.
       sent.push({ name, payload: events[name].parse(structuredClone(payload)) })

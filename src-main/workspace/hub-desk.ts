@@ -1,0 +1,155 @@
+/** What the page does with the hub and its key: it is asked at the address of the settings, with the token of the key store. */
+import type { FoundRepository, KeyView, RepositoryView, RevisionView } from '../bridge/contract'
+import { UserError } from '../engine/errors'
+import { parseJson } from '../engine/formats/json-text'
+import { elements, modelMemoryOf, tensorsOf, typeOnHub } from '../engine/memory/model-memory'
+import { resolveConfig } from '../engine/models/families'
+import { checkedRepository, checkedToken, fileAddress, pageOf, type RepositoryKind } from '../hub/address'
+import { type Hub, openHub } from '../hub/connection'
+import { neededFiles } from '../hub/needed-files'
+import {
+  listRevisions,
+  readRepository,
+  type Repository,
+  searchHub,
+  type FoundRepository as Found,
+} from '../hub/repository'
+import type { SecretName, Secrets } from '../secrets/secrets'
+import { freeBytes } from '../engine/formats/disk-errors'
+import { inside } from './files'
+import { memoryFit } from './memory-fit'
+import type { Places } from './places'
+
+/** A config.json is small; a larger one is none, bytes. */
+const mostConfig = 4 << 20
+
+export interface HubDeskOptions {
+  readonly places: Places
+  readonly secrets: Secrets
+  /** The address of the settings; undefined: the usual one. */
+  readonly endpoint: () => string | undefined
+  /** Entries of the library, to tell what is there already. */
+  readonly entryOf: (kind: RepositoryKind, endpoint: string, name: string) => Promise<string | null>
+}
+
+export class HubDesk {
+  private opened: { hub: Hub; endpoint: string | undefined; token: string | null } | null = null
+
+  constructor(private readonly options: HubDeskOptions) {}
+
+  /** Throws UserError where address or token cannot be used. */
+  async hub(): Promise<Hub> {
+    const endpoint = this.options.endpoint()
+    const { value } = await this.options.secrets.get('hub-token')
+    const { opened } = this
+    if (opened && opened.endpoint === endpoint && opened.token === value) return opened.hub
+    // downloads that are under way keep the connection that they began with
+    const hub = openHub({ endpoint, token: value ?? undefined })
+    this.opened = { hub, endpoint, token: value }
+    return hub
+  }
+
+  async search(kind: RepositoryKind, query: string, limit: number): Promise<FoundRepository[]> {
+    const hub = await this.hub()
+    const found = await searchHub(hub, { kind, query, limit })
+    return Promise.all(found.map((one) => this.foundView(hub, one)))
+  }
+
+  async repository(kind: RepositoryKind, name: string, revision: string): Promise<RepositoryView> {
+    const hub = await this.hub()
+    const repository = await readRepository(hub, { kind, name, revision })
+    const needed = new Set(neededFiles(kind, repository.files).map(({ path }) => path))
+    const { models, datasets } = this.options.places
+    const folder = inside(kind === 'model' ? models : datasets, name.split('/').join('--'))
+    const sum = (files: readonly { size: number }[]): number => files.reduce((n, { size }) => n + size, 0)
+    return {
+      ...(await this.foundView(hub, repository)),
+      endpoint: hub.endpoint,
+      page: pageOf(hub.endpoint, kind, name),
+      revision: repository.revision,
+      commit: repository.commit,
+      files: repository.files.map(({ path, size }) => ({ path, bytes: size, needed: needed.has(path) })),
+      neededBytes: sum(repository.files.filter(({ path }) => needed.has(path))),
+      allBytes: sum(repository.files),
+      folder,
+      freeBytes: await freeBytes(folder),
+      model: kind === 'model' ? await modelOnHub(hub, repository) : null,
+    }
+  }
+
+  async revisions(kind: RepositoryKind, name: string): Promise<RevisionView[]> {
+    return listRevisions(await this.hub(), { kind, name })
+  }
+
+  async page(kind: RepositoryKind, name: string): Promise<string> {
+    return pageOf((await this.hub()).endpoint, kind, checkedRepository(name))
+  }
+
+  async keys(): Promise<KeyView[]> {
+    return [await this.key('hub-token')]
+  }
+
+  /** Throws UserError for what can be no key; it is never quoted. */
+  async setKey(name: SecretName, value: string): Promise<KeyView> {
+    await this.options.secrets.set(name, checkedToken(value) ?? '')
+    return this.key(name)
+  }
+
+  async removeKey(name: SecretName): Promise<KeyView> {
+    await this.options.secrets.remove(name)
+    return this.key(name)
+  }
+
+  private async key(name: SecretName): Promise<KeyView> {
+    const { value, place } = await this.options.secrets.get(name)
+    const problem = place.kind === 'session' ? place.problem : null
+    return {
+      name,
+      set: value !== null,
+      place: value === null && problem === null ? null : place.kind,
+      problem: problem && { what: problem.what, why: problem.why, next: problem.next },
+    }
+  }
+
+  private async foundView(hub: Hub, one: Found): Promise<FoundRepository> {
+    const { kind, name, gated, licence, downloads, likes, updated } = one
+    return {
+      ...{ kind, name, gated, private: one.private, licence, downloads, likes },
+      updated: updated === null ? null : Date.parse(updated),
+      entry: await this.options.entryOf(kind, hub.endpoint, name),
+    }
+  }
+}
+
+/** What a model is that is not here, by its config.json of that commit and the sizes of its files. */
+async function modelOnHub(hub: Hub, repository: Repository): Promise<RepositoryView['model']> {
+  const nothing = { modelType: null, supported: false, hiddenSize: null, layers: null, parameters: null, fit: null }
+  const { kind, name, commit, revision, files } = repository
+  const config = files.find(({ path }) => path === 'config.json')
+  if (!config) return { ...nothing, why: 'It has no config.json: it is no model in Hugging Face layout.' }
+  if (config.size > mostConfig) return { ...nothing, why: 'Its config.json is too large to be one.' }
+  let modelType: string | null = null
+  try {
+    const url = fileAddress(hub.endpoint, kind, name, commit, 'config.json')
+    const answer = await hub.fetchFor({ kind, name, revision, file: 'config.json' })(url)
+    const raw = parseJson(await answer.text()) as Record<string, unknown>
+    modelType = typeof raw.model_type === 'string' ? raw.model_type : null
+    const resolved = resolveConfig(raw)
+    const weights = neededFiles(kind, files).filter(({ path }) => path.endsWith('.safetensors'))
+    const bytes = weights.reduce((n, { size }) => n + size, 0)
+    const stored = typeOnHub(raw, resolved, bytes)
+    return {
+      modelType,
+      supported: weights.length > 0,
+      why: weights.length > 0 ? null : 'Its weights are not in safetensors files.',
+      hiddenSize: resolved.hiddenSize,
+      layers: resolved.layers,
+      parameters: tensorsOf(resolved).tensors.reduce((n, { shape }) => n + elements(shape), 0),
+      fit: memoryFit(modelMemoryOf(resolved, () => stored)),
+    }
+  } catch (error) {
+    if (error instanceof UserError) return { ...nothing, modelType, why: `${error.what} ${error.why}` }
+    if (error instanceof SyntaxError) return { ...nothing, modelType, why: 'Its config.json is not JSON.' }
+    throw error
+  }
+}

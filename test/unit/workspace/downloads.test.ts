@@ -1,0 +1,237 @@
+/** Downloads in the app: the queue with its list on the disk, what the hub is asked, and the key. */
+import { existsSync, readFileSync, statSync } from 'node:fs'
+import path from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import type { DownloadView } from '../../../src-main/bridge/contract'
+import { hubHandlers } from '../../../src-main/bridge/hub-handlers'
+import { modelHandlers } from '../../../src-main/bridge/model-handlers'
+import { requests } from '../../../src-main/bridge/contract'
+import { UserError } from '../../../src-main/engine/errors'
+import { type KeyStore, openSecrets } from '../../../src-main/secrets/secrets'
+import { DownloadRate } from '../../../src-main/workspace/download-rate'
+import { FakeHub, goodToken } from '../hub/fake-hub'
+import { testStudio, type TestStudio, until } from '../jobs/test-studio'
+
+const planner = path.resolve('native-assets/demo/models/planner')
+const file = (name: string, lfs = false) => ({ path: name, bytes: readFileSync(path.join(planner, name)), lfs })
+const model = [
+  file('config.json'),
+  file('tokenizer.json'),
+  file('tokenizer_config.json'),
+  file('model.safetensors', true),
+  { path: 'README.md', bytes: Buffer.from('# A model'), lfs: false },
+]
+
+let hub: FakeHub
+let test: TestStudio
+const store = new Map<string, string>()
+const keyStore: KeyStore = {
+  getPassword: (_, account) => Promise.resolve(store.get(account) ?? null),
+  setPassword: (_, account, value) => Promise.resolve(void store.set(account, value)),
+  deletePassword: (_, account) => Promise.resolve(store.delete(account)),
+}
+const secrets = openSecrets({ load: () => Promise.resolve(keyStore) })
+
+beforeEach(async () => {
+  hub = new FakeHub()
+  await hub.start()
+  hub.add('acme/tiny', { kind: 'model', files: model, licence: 'mit' })
+  hub.add('acme/gated', { kind: 'model', files: model, gated: true })
+  hub.add('acme/rows', {
+    kind: 'dataset',
+    files: [{ path: 'train.jsonl', bytes: Buffer.from('{"question":"1"}\n'), lfs: false }],
+  })
+  store.clear()
+  test = testStudio({ hub: hub.endpoint, secrets })
+  await test.studio.start()
+})
+afterEach(async () => {
+  await test.studio.shutdown(0)
+  await hub.stop()
+  test.remove()
+})
+
+const stateOf = (id: string): DownloadView | undefined => test.studio.downloads.list().find((one) => one.id === id)
+const reaches = (id: string, state: DownloadView['state']) =>
+  until(() => stateOf(id)?.state === state, `it is ${state}`)
+const add = (name: string, kind: 'model' | 'dataset' = 'model') =>
+  test.studio.downloads.add({ kind, name, revision: 'main' })
+
+describe('a download', () => {
+  it('brings the files that a run needs into the library, pinned to a commit', async () => {
+    const { id } = await add('acme/tiny')
+    await reaches(id, 'done')
+    const bytes = model.slice(0, 4).reduce((n, { bytes: b }) => n + b.length, 0)
+    expect(stateOf(id)).toMatchObject({
+      commit: hub.repositories.get('acme/tiny')!.commit,
+      ...{ bytes, total: bytes, files: { done: 4, total: 4 }, entry: 'library/acme--tiny', error: null },
+    })
+    expect(existsSync(path.join(test.workspace, 'models/acme--tiny/README.md'))).toBe(false)
+    expect((await test.studio.models.library.get('library/acme--tiny')).state).toBe('ready')
+    expect(test.of('models/changed').length).toBeGreaterThan(0)
+    expect(test.of('download/changed').at(-1)?.download.state).toBe('done')
+    const [found] = await test.studio.hub.search('model', 'tiny', 10)
+    expect(found.entry).toBe('library/acme--tiny')
+  })
+
+  it('of a data set goes to the data sets', async () => {
+    const { id } = await add('acme/rows', 'dataset')
+    await reaches(id, 'done')
+    expect((await test.studio.datasets.library.get('library/acme--rows')).files).toHaveLength(1)
+  })
+
+  it('paused keeps what came in, also over the end of the app, and goes on from there', async () => {
+    hub.faultOf = (_, at) => (at === 'model.safetensors' ? { kind: 'slow' } : null)
+    const { id } = await add('acme/tiny')
+    await until(() => (stateOf(id)?.bytes ?? 0) > 20_000, 'some bytes are there')
+    expect((await test.studio.downloads.pause(id)).state).toBe('paused')
+    const before = stateOf(id)!.bytes
+    await test.studio.shutdown(0)
+    hub.faultOf = () => null
+    test = testStudio({ hub: hub.endpoint, secrets, again: test })
+    await test.studio.start()
+    expect(stateOf(id)).toMatchObject({ state: 'paused', name: 'acme/tiny' })
+    await test.studio.downloads.resume(id)
+    await reaches(id, 'done')
+    const sent = hub.sent.get('acme/tiny')!.filter(({ path: at }) => at === 'model.safetensors')
+    expect(sent.at(-1)!.from).toBeGreaterThan(0)
+    expect(before).toBeGreaterThan(0)
+  })
+
+  it('under way when the app ends is paused at the next start', async () => {
+    hub.faultOf = (_, at) => (at === 'model.safetensors' ? { kind: 'slow' } : null)
+    const { id } = await add('acme/tiny')
+    await until(() => (stateOf(id)?.bytes ?? 0) > 5_000, 'some bytes are there')
+    await test.studio.shutdown(0)
+    test = testStudio({ hub: hub.endpoint, secrets, again: test })
+    await test.studio.start()
+    expect(stateOf(id)?.state).toBe('paused')
+  })
+
+  it('removed takes away what came in, and one that is done only its line', async () => {
+    hub.faultOf = (_, at) => (at === 'model.safetensors' ? { kind: 'slow' } : null)
+    const { id } = await add('acme/tiny')
+    await until(() => (stateOf(id)?.bytes ?? 0) > 20_000, 'some bytes are there')
+    expect(await test.studio.downloads.remove(id)).toBeGreaterThan(5_000)
+    expect(existsSync(path.join(test.workspace, 'models/acme--tiny'))).toBe(false)
+    expect(test.studio.downloads.list()).toEqual([])
+    hub.faultOf = () => null
+    const again = await add('acme/tiny')
+    await reaches(again.id, 'done')
+    expect(await test.studio.downloads.remove(again.id)).toBe(0)
+    expect(statSync(path.join(test.workspace, 'models/acme--tiny/model.safetensors')).size).toBe(model[3].bytes.length)
+  })
+
+  it('that the hub refuses has failed with the reason, and can be tried again once it is mended', async () => {
+    const { id } = await add('acme/gated')
+    await reaches(id, 'failed')
+    expect(stateOf(id)!.error!.next).toContain(`${hub.endpoint}/acme/gated`)
+    await test.studio.hub.setKey('hub-token', goodToken)
+    await test.studio.downloads.resume(id)
+    await reaches(id, 'done')
+    expect(stateOf(id)!.error).toBeNull()
+    expect(readFileSync(path.join(test.workspace, 'downloads.json'), 'utf8')).not.toContain(goodToken)
+  })
+
+  it('waits for its turn behind two others', async () => {
+    hub.add('acme/second', { kind: 'model', files: model })
+    hub.faultOf = (_, at) => (at === 'model.safetensors' ? { kind: 'slow' } : null)
+    await add('acme/tiny')
+    await add('acme/second')
+    const third = await add('acme/rows', 'dataset')
+    expect(third).toMatchObject({ state: 'queued', queuePosition: 0 })
+    expect(await add('acme/rows', 'dataset')).toMatchObject({ id: third.id })
+    hub.faultOf = () => null
+    await test.studio.downloads.pause(test.studio.downloads.list()[0].id)
+    await reaches(third.id, 'done')
+  })
+})
+
+describe('the hub', () => {
+  it('says of a model what it is and whether it would run here, before anything is downloaded', async () => {
+    const view = await test.studio.hub.repository('model', 'acme/tiny', 'main')
+    requests['hub/repository'].result.parse(view)
+    const config = JSON.parse(readFileSync(path.join(planner, 'config.json'), 'utf8')) as Record<string, unknown>
+    expect(view).toMatchObject({
+      ...{ name: 'acme/tiny', licence: 'mit', page: `${hub.endpoint}/acme/tiny`, entry: null },
+      model: { modelType: config.model_type, supported: true, why: null, hiddenSize: config.hidden_size },
+    })
+    expect(view.files.filter(({ needed }) => !needed).map(({ path: at }) => at)).toEqual(['README.md'])
+    expect(view.allBytes - view.neededBytes).toBe(9)
+    expect(view.model!.fit!.verdict).toBe('fits')
+    await reaches((await add('acme/tiny')).id, 'done')
+    const here = await test.studio.models.library.get('library/acme--tiny')
+    expect(view.model!.parameters).toBe(here.parameters)
+    expect(view.model!.fit!.total).toBe(here.fit!.total)
+  })
+
+  it('says why a model would not run', async () => {
+    const other = { path: 'config.json', bytes: Buffer.from('{"model_type":"gpt2"}'), lfs: false }
+    hub.add('acme/gpt2', { kind: 'model', files: [other, model[3]] })
+    hub.add('acme/broken', { kind: 'model', files: [{ ...other, bytes: Buffer.from('{') }, model[3]] })
+    hub.add('acme/none', { kind: 'model', files: [model[3]] })
+    const why = async (name: string) => (await test.studio.hub.repository('model', name, 'main')).model
+    expect(await why('acme/gpt2')).toMatchObject({
+      modelType: 'gpt2',
+      supported: false,
+      why: expect.stringContaining('gpt2'),
+    })
+    expect(await why('acme/broken')).toMatchObject({ supported: false, why: expect.stringContaining('JSON') })
+    expect(await why('acme/none')).toMatchObject({ supported: false, why: expect.stringContaining('config.json') })
+  })
+})
+
+describe('keys', () => {
+  const shell = {
+    openPage: () => Promise.resolve(),
+    reveal: () => Promise.resolve(),
+    chooseFolder: () => Promise.resolve(null),
+  }
+
+  it('are told apart from none, and never shown', async () => {
+    const handlers = { ...hubHandlers(() => test.studio, shell), ...modelHandlers(() => test.studio, shell) }
+    const none = { name: 'hub-token', set: false, place: null, problem: null }
+    expect(await handlers['keys/list']()).toEqual({ keys: [none] })
+    const set = { ...none, set: true, place: 'key-store' }
+    expect(await handlers['keys/set']({ name: 'hub-token', value: ` ${goodToken}\n` })).toEqual(set)
+    expect(store.get('hub-token')).toBe(goodToken)
+    expect(JSON.stringify(test.sent)).not.toContain(goodToken)
+    expect(await handlers['keys/remove']({ name: 'hub-token' })).toEqual(none)
+    expect(await handlers['models/importFolder']()).toEqual({ model: null })
+  })
+
+  it('that can be none are refused without being quoted', async () => {
+    const error = await test.studio.hub.setKey('hub-token', 'hf_two words').catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(UserError)
+    expect(JSON.stringify({ ...(error as UserError) })).not.toContain('two words')
+  })
+
+  it('hold for this session only where the system has no key store, and say so', async () => {
+    const other = testStudio({ hub: hub.endpoint })
+    await other.studio.start()
+    expect(await other.studio.hub.setKey('hub-token', goodToken)).toMatchObject({
+      set: true,
+      place: 'session',
+      problem: { why: expect.any(String) },
+    })
+    expect((await other.studio.hub.repository('model', 'acme/gated', 'main')).gated).toBe(true)
+    expect([...hub.authorizations]).toContain(`Bearer ${goodToken}`)
+    await other.studio.shutdown(0)
+    other.remove()
+  })
+})
+
+describe('the rate', () => {
+  it('is known after three seconds, smoothed over the last eight, and gives the time left', () => {
+    const rate = new DownloadRate()
+    rate.add(0, 0)
+    rate.add(1000, 1000)
+    expect(rate.rate(2000)).toBeNull()
+    for (let second = 2; second <= 20; second++)
+      rate.add(second * 1000, second < 10 ? second * 1000 : 9000 + (second - 9) * 500)
+    expect(rate.rate(20_000)).toBeCloseTo(500, 6)
+    expect(rate.secondsLeft(20_000, 14_500 + 1000)).toBeCloseTo(2, 6)
+    rate.add(21_000, 100)
+    expect(rate.rate(21_000)).toBeNull()
+  })
+})
