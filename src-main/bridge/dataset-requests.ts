@@ -23,6 +23,7 @@ const prompt = {
   task: z.enum(['math', 'code', 'choice']).default('math'),
   enableThinking: z.boolean().default(false),
   latentSteps: z.number().int().min(0).max(4096).default(32),
+  rounds: z.number().int().min(1).max(64).default(3),
   /** Most positions; null: the default of such a run. */
   maxLength: z.number().int().min(1).max(1_000_000).nullable().default(null),
 }
@@ -93,7 +94,6 @@ export const datasetRequests = {
       place: index,
       role: z.string().min(1).max(100),
       round: z.number().int().min(1).max(64).default(1),
-      rounds: z.number().int().min(1).max(64).default(3),
     }),
     result: d.promptPreview,
   },

@@ -160,7 +160,17 @@ export const use = z.enum(['inner', 'outer', 'evaluate'])
 
 /* ---------------------------------------------------------------------------------------------------- mapping checked */
 
-export const mappingProblemKind = z.enum(['missing', 'null', 'blank', 'duplicate', 'over-long'])
+export const mappingProblemKind = z.enum([
+  'missing',
+  'null',
+  'blank',
+  /** A list or an object where a text is needed. */
+  'structure',
+  'duplicate',
+  'over-long',
+  /** A run refuses the file. */
+  'unreadable',
+])
 
 export const mappingProblem = z.strictObject({
   kind: mappingProblemKind,

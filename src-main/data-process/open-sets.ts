@@ -2,16 +2,22 @@
 import type { RowOrderState, StudioError } from '../bridge/contract'
 import { errorForPage } from '../bridge/serve'
 import type { Dataset } from '../datasets/dataset'
+import type { Encoding } from '../datasets/detect-format'
 import type { RowOrder } from '../datasets/row-order'
 import { UserError } from '../engine/errors'
 import { Pace } from './pace'
+import type { RunRows } from './raw-rows'
 
 export interface OpenSet {
   readonly handle: string
   readonly dataset: Dataset
   /** Of a JSON object: the field that holds the rows. */
   readonly field: string | undefined
+  /** As the person said. */
+  readonly encoding: Encoding | undefined
   readonly orders: Map<string, OpenOrder>
+  /** How a run would come by the rows; found out once. */
+  runRows?: Promise<RunRows>
 }
 
 interface OpenOrder {
@@ -32,8 +38,8 @@ export class OpenSets {
     this.next = options.firstHandle
   }
 
-  add(dataset: Dataset, field: string | undefined): OpenSet {
-    const set: OpenSet = { handle: `d${this.next++}`, dataset, field, orders: new Map() }
+  add(dataset: Dataset, field: string | undefined, encoding: Encoding | undefined): OpenSet {
+    const set: OpenSet = { handle: `d${this.next++}`, dataset, field, encoding, orders: new Map() }
     this.sets.set(set.handle, set)
     return set
   }
@@ -68,6 +74,12 @@ export class OpenSets {
       why: 'Their filter, search or sort was closed.',
       next: 'Filter, search or sort again.',
     })
+  }
+
+  /** An order of rows at known places; null where there are none. */
+  async addPlaces(set: OpenSet, places: readonly number[]): Promise<string | null> {
+    if (places.length === 0) return null
+    return (await this.addOrder(set, () => set.dataset.orderOf(Int32Array.from(places)))).order
   }
 
   async closeOrder(set: OpenSet, handle: string): Promise<void> {

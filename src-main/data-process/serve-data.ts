@@ -60,7 +60,11 @@ export function serveData(channel: DataChannel): void {
   channel.send({ kind: 'ready' })
 }
 
-const doing: Partial<Record<Operation, string>> = { open: 'The data set was not opened.' }
+const doing: Partial<Record<Operation, string>> = {
+  open: 'The data set was not opened.',
+  save: 'The rows were not saved.',
+  split: 'The new data set was not saved.',
+}
 
 function cancelled(operation: Operation): UserError {
   return new UserError({

@@ -2,14 +2,23 @@
 import type {
   ColumnStatistics,
   DataRow,
+  FieldMapping,
+  MappingReport,
   OpenedDataset,
+  PromptPreview,
   RowOrderRequest,
   RowOrderState,
   TextEncoding,
+  TokenLengths,
 } from '../bridge/contract'
 import type { Dataset } from '../datasets/dataset'
+import { type MappedColumn, saveRows, saveSplit } from '../datasets/derived'
 import { openDataset } from '../datasets/open-dataset'
+import { UserError } from '../engine/errors'
+import { check, type CheckParams } from './check'
 import type { OpenSets } from './open-sets'
+import { preview, type PreviewParams } from './preview'
+import { type LengthParams, tokenLengths } from './token-lengths'
 
 export interface Call {
   readonly signal: AbortSignal
@@ -36,6 +45,15 @@ export interface DataService {
   rows(params: OfRows & { from: number; count: number; clip: number }): Promise<DataRow[]>
   row(params: { handle: string; place: number }): Promise<DataRow>
   statistics(params: OfRows & { column: number }): Promise<ColumnStatistics>
+  check(params: CheckParams, call: Call): Promise<MappingReport>
+  preview(params: PreviewParams): Promise<PromptPreview>
+  tokenLengths(params: LengthParams, call: Call): Promise<TokenLengths[]>
+  /** Returns the rows written. */
+  save(params: OfRows & { mapping: FieldMapping; target: string }, call: Call): Promise<number>
+  split(
+    params: { handle: string; mapping: FieldMapping; train: string; heldOut: string; seed: number; held: number },
+    call: Call,
+  ): Promise<{ train: number; heldOut: number }>
 }
 
 export function makeService(sets: OpenSets): DataService {
@@ -47,7 +65,7 @@ export function makeService(sets: OpenSets): DataService {
         signal,
         onProgress: (share) => progress(share, share, 'of the file'),
       })
-      const set = sets.add(dataset, field ?? undefined)
+      const set = sets.add(dataset, field ?? undefined, encoding ?? undefined)
       return { handle: set.handle, ...opened(dataset) }
     },
     close: ({ handle }) => sets.close(handle),
@@ -78,7 +96,60 @@ export function makeService(sets: OpenSets): DataService {
         frequent: [...frequent],
       }
     },
+    check: (params, call) => check(sets, params, call),
+    preview: (params) => preview(sets, params),
+    tokenLengths: (params, call) => tokenLengths(sets, params, call),
+    save: async ({ handle, order, mapping, target }, { signal, progress }) => {
+      const set = sets.get(handle)
+      const rows = sets.order(set, order)
+      await rows?.finished
+      const total = rows?.state.found ?? set.dataset.info.rows
+      return saveRows(set.dataset, target, {
+        order: rows,
+        columns: savedColumns(set.dataset, mapping),
+        onProgress: (done) => progress(done / total, done, 'rows'),
+        signal,
+      })
+    },
+    split: ({ handle, mapping, train, heldOut, seed, held }, { signal, progress }) => {
+      const { dataset } = sets.get(handle)
+      const { rows } = dataset.info
+      let before = 0
+      let last = 0
+      return saveSplit(
+        dataset,
+        { train, heldOut },
+        {
+          ...{ seed, heldOut: held, signal, columns: savedColumns(dataset, mapping) },
+          // counted anew for each of the two files
+          onProgress: (done) => {
+            if (done < last) before += last
+            last = done
+            progress((before + done) / rows, before + done, 'rows')
+          },
+        },
+      )
+    },
   }
+}
+
+/** Every column, those that fields are mapped from called after the fields; a field goes before a column of its name. */
+function savedColumns({ info }: Dataset, mapping: FieldMapping): MappedColumn[] {
+  const place = (name: string): number => {
+    const from = info.columns.findIndex((column) => column.name === name)
+    if (from >= 0) return from
+    throw new UserError({
+      what: 'The new data set was not saved.',
+      why: `There is no column "${name}".`,
+      next: 'Correct the mapping of the columns.',
+    })
+  }
+  const fields = Object.entries(mapping).map(([name, column]) => ({ from: place(column), name }))
+  const taken = new Set(fields.flatMap(({ from, name }) => [`column ${from}`, `name ${name}`]))
+  const others = info.columns.flatMap(({ name }, from) =>
+    taken.has(`column ${from}`) || taken.has(`name ${name}`) ? [] : [{ from, name }],
+  )
+  return [...fields, ...others].sort((a, b) => a.from - b.from)
 }
 
 function opened({ info }: Dataset): Omit<OpenedFile, 'handle'> {

@@ -101,7 +101,8 @@ async function prepareOne(data: DataFields, written: Written, options: OpenOptio
   return { ...rest, file: target }
 }
 
-async function engineReads(file: string): Promise<boolean> {
+/** A file that runs read as it is; any other is converted first. */
+export async function engineReads(file: string): Promise<boolean> {
   const extension = extname(file).toLowerCase()
   if (extension !== '.json' && extension !== '.jsonl') return false
   // a file that is missing, empty or no JSON: the engine says so itself

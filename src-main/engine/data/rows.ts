@@ -90,12 +90,13 @@ export async function readRows(
   const rows: DataRow[] = []
   let filled = 0
   for (const read of selected) {
-    const row = reader.read(read)
-    if (row.filled) filled++
-    if (row.usable === null) {
-      const { number, column, cause } = row.faults[0]
+    const { row, usable, faults, filled: put } = reader.read(read)
+    if (put) filled++
+    if (usable) rows.push(row)
+    else {
+      const { number, column, cause } = faults[0]
       problems.push({ number, column, cause })
-    } else rows.push(row.usable)
+    }
   }
   if (rows.length === 0) throw noRows(file, describeProblems(problems))
   const count = (cause: RowProblem['cause']): number => problems.filter((p) => p.cause === cause).length
@@ -152,8 +153,10 @@ export function renaming(columns: Readonly<Record<string, string>>, found: reado
 
 /** What becomes of one row. */
 export interface RowReading {
-  /** null: it is left out for its first fault. */
-  readonly usable: DataRow | null
+  /** With the texts that it has. */
+  readonly row: DataRow
+  /** Without faults; else the row is left out for its first one. */
+  readonly usable: boolean
   /** One for each wish that it does not fulfil. */
   readonly faults: readonly (RowProblem & { readonly wish: ColumnWish })[]
   /** `nullAs` was put in. */
@@ -189,7 +192,8 @@ export class RowReader {
       return fault === null ? [] : [{ ...fault, wish }]
     })
     return {
-      usable: faults.length > 0 ? null : { ...row, text: textOf(row, [...needed, ...this.wanted]) },
+      row: { ...row, text: textOf(row, [...needed, ...this.wanted]) },
+      usable: faults.length === 0,
       faults,
       filled: row !== raw,
     }
@@ -231,8 +235,8 @@ function isPerRow(wish: ColumnWish): wish is { readonly anyOf: ColumnNames } {
   return typeof wish === 'object' && 'anyOf' in wish
 }
 
-/** All names that a wish looks for. */
-function alternatives(wish: ColumnWish): ColumnNames {
+/** All names that a wish looks for; rows carry what was found under the first. */
+export function alternatives(wish: ColumnWish): ColumnNames {
   return typeof wish === 'string' ? [wish] : isPerRow(wish) ? wish.anyOf : wish
 }
 

@@ -1,5 +1,5 @@
 /** Rows of a data set as questions with gold answers. */
-import { type DataReport, readRows } from '../data/rows'
+import { type ColumnWish, type DataReport, type DataRow, readRows } from '../data/rows'
 import type { DataSpec } from '../job-spec'
 import { type RowFacts, factsOf, textOf } from '../styles/row-prompts'
 import { hasOptionLines, type PackTask } from '../text'
@@ -51,33 +51,41 @@ function withOptions(question: string, options: readonly string[]): string {
   return [question, ...options.map((o, i) => (labelled ? o : `${letterOf(i)}. ${o}`))].join('\n')
 }
 
+/** The columns that an evaluation needs: of the question, and of the gold answer. */
+export function questionColumns({
+  questionColumn,
+  answerColumn,
+}: Pick<QuestionSettings, 'questionColumn' | 'answerColumn'>): readonly [ColumnWish, ColumnWish] {
+  return [questionColumn ?? ['question', 'problem'], answerColumn ?? 'answer']
+}
+
+/** The question of a row that was read with `questionColumns`. */
+export function questionIn(
+  { number, text, values }: DataRow,
+  settings: Omit<QuestionSettings, 'seed'>,
+): Omit<Question, 'index'> {
+  const asked = (text[settings.questionColumn ?? 'question'] ?? '').trim()
+  const { task } = factsOf(values, asked, settings.task)
+  const options = task === 'choice' ? optionsOf(values.options) : []
+  const q = task === 'choice' ? withOptions(asked, options) : asked
+  const a = (text[settings.answerColumn ?? 'answer'] ?? '').trim()
+  const groups = groupColumns.flatMap((c) => (textOf(values[c]) === '' ? [] : [[c, textOf(values[c])] as const]))
+  return {
+    number,
+    question: q,
+    gold: settings.resultMark ? goldAnswer(a) : a,
+    options,
+    facts: factsOf(values, q, settings.task),
+    groups: Object.fromEntries(groups),
+    values,
+  }
+}
+
 /** Reads a data set's questions. UserErrors: see readRows. */
 export async function readQuestions(
   data: DataSpec,
   settings: QuestionSettings,
 ): Promise<{ questions: Question[]; report: DataReport }> {
-  const question = ['question', ...(settings.questionColumn ? [] : ['problem'])] as [string, ...string[]]
-  const { rows, report } = await readRows(data, {
-    required: [settings.questionColumn ?? question, settings.answerColumn ?? 'answer'],
-    seed: settings.seed,
-  })
-  const questions = rows.map(({ number, text, values }, index) => {
-    const asked = text[settings.questionColumn ?? 'question'].trim()
-    const { task } = factsOf(values, asked, settings.task)
-    const options = task === 'choice' ? optionsOf(values.options) : []
-    const q = task === 'choice' ? withOptions(asked, options) : asked
-    const a = text[settings.answerColumn ?? 'answer'].trim()
-    const groups = groupColumns.flatMap((c) => (textOf(values[c]) === '' ? [] : [[c, textOf(values[c])] as const]))
-    return {
-      index,
-      number,
-      question: q,
-      gold: settings.resultMark ? goldAnswer(a) : a,
-      options,
-      facts: factsOf(values, q, settings.task),
-      groups: Object.fromEntries(groups),
-      values,
-    }
-  })
-  return { questions, report }
+  const { rows, report } = await readRows(data, { required: questionColumns(settings), seed: settings.seed })
+  return { questions: rows.map((row, index) => ({ index, ...questionIn(row, settings) })), report }
 }

@@ -16,14 +16,7 @@ import {
   renderInnerRow,
   renderTextRow,
 } from '../text'
-import {
-  publishedNulls,
-  questionColumn,
-  questionOf,
-  roleColumns,
-  rolePrompt,
-  roleTexts,
-} from './training-texts'
+import { publishedNulls, questionColumn, questionOf, roleColumns, rolePrompt, roleTexts } from './training-texts'
 
 /** One text to learn from: an answer to a prompt, or a text by itself. */
 export type InnerTask =
@@ -163,6 +156,11 @@ export async function tokenise(
           maxLength: limit,
           latentsEndAt: task.latentsEndAt,
         })
+  return cutText(row, maxLength)
+}
+
+/** What is left of a text within the limit. */
+export function cutText(row: InnerRow, maxLength: number): InnerText {
   return {
     ...row,
     ids: row.ids.slice(0, maxLength),

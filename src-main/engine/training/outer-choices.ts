@@ -6,6 +6,7 @@ import { type AlignSpec, alignSpec, type JobSpec, type OuterJob } from '../job-s
 import type { OuterLinkType } from '../nn/link-types'
 import type { StyleGraph } from '../styles/style'
 import { checkLeastSquares } from './least-squares'
+import { passedFeedback, passedStates } from './passed-states'
 import type { UnrollOptions } from './unrolled'
 
 export interface OuterChoices {
@@ -53,7 +54,7 @@ export function settleOuter(
   return {
     rounds,
     states: passedStates(job),
-    feedback: job.feedback ?? (repeats('answer-leak', job.mode) ? 'same' : 'self-fed'),
+    feedback: passedFeedback(job),
     learningRate,
     lastNorm: job.lastNorm ?? defaultLastNorm(job.mode),
     align: started ? (job.align ?? alignSpec.parse({})) : null,
@@ -74,11 +75,6 @@ export function describeChoices(
   const open = Object.entries(choices).filter(([setting]) => job[setting] === undefined)
   if (open.length === 0) return null
   return `Left open and decided: ${open.map(([setting, value]) => `${setting} ${value}`).join(', ')}.`
-}
-
-/** The states that cross the links where the job does not say. */
-function passedStates(job: OuterJob): NonNullable<OuterJob['states']> {
-  return job.states ?? (repeats('late-states', job.mode) ? 'reference' : 'shifted')
 }
 
 /** Are the stages' texts read once for their states and again for the gradient? (Self-fed ones are rolled out first.) */

@@ -10,6 +10,8 @@ import { type BuiltRow, PrefixPool, type SlotFill, buildRow, promptPositions } f
 import { isFeedback } from '../styles/style'
 import { type OuterLink, type Team, teamLink } from '../styles/team'
 import { type StyleStep, walk } from '../styles/walk'
+import { passedBy } from './passed-states'
+import { measuredLength, rolloutLength, rolloutSteps, textsOf, tokensRead } from './reading-lengths'
 import type { StateStore } from './state-store'
 import type {
   LinkGradient,
@@ -20,14 +22,6 @@ import type {
   UnrollOptions,
   UnrollResult,
 } from './unrolled'
-
-export function textsOf(sample: TrainingSample, round: number): readonly TrainingText[] {
-  return sample.rounds[Math.min(round, sample.rounds.length - 1)]
-}
-
-export function passedBy(team: Team, agent: number, options: UnrollOptions): PassedStates {
-  return agent === team.style.last && options.feedback !== 'same' ? options.feedback : options.states
-}
 
 /** Latents on their way over a link, all samples one after the other. */
 interface Crossing {
@@ -147,7 +141,7 @@ export class Sweep {
     const { rounds, earlierWeight } = this.options
     const supervised = agent === this.team.style.last && (round === rounds - 1 || earlierWeight !== null)
     const weight = (round === rounds - 1 ? 1 : (earlierWeight ?? 0) / (rounds - 1)) / this.options.divisor
-    const mode = passedBy(this.team, agent, this.options)
+    const mode = passedBy(this.team.style, agent, this.options)
     const readsTarget = mode === 'reference' || mode === 'shifted'
     const stage: Stage = { agent, round, slots, supervised: null, held: null }
     this.stages.push(stage)
@@ -185,17 +179,11 @@ export class Sweep {
     const rows = texts.map((text, k) => {
       const pieces = text[reads]
       const prompt = promptPositions(pieces, fills[k])
-      const read = (target: readonly number[]) => {
-        const passed = want.passed === null ? 0 : want.passed === 'before-answer' ? 1 : Math.min(target.length, cap)
-        const last = want.passed === 'reference' ? passed : want.passed === 'shifted' ? passed - 1 : 0
-        return { passed, count: Math.max(want.supervised ? target.length - 1 : 0, last) }
-      }
-      // the reference measures the whole conversation, read or not
-      const whole = prompt + (this.options.tooLong === 'cut-left' ? text.target.length : read(text.target).count)
+      const whole = measuredLength(prompt, text.target.length, want, this.options)
       const cut = this.cut(whole, this.active[k])
       const gone = Math.max(0, cut - prompt)
       const target = gone > 0 ? text.target.slice(gone) : text.target
-      const { passed, count } = read(target)
+      const { passed, count } = tokensRead(target.length, want, cap)
       const tail: Segment[] = count > 0 ? [{ kind: 'tokens', ids: target.slice(0, count) }] : []
       const built = buildRow(pieces, fills[k], tail, {
         prefix: cut > 0 ? undefined : this.prefixes.find(this.agentOf(agent), pieces),
@@ -295,7 +283,7 @@ export class Sweep {
   }
 
   private promptRow(agent: number, text: TrainingText, fills: readonly SlotFill[], sample: number): BuiltRow {
-    const cut = this.cut(promptPositions(text.prompt, fills) + this.latentSteps() - 1, sample)
+    const cut = this.cut(rolloutLength(promptPositions(text.prompt, fills), this.latentSteps()), sample)
     const prefix = cut > 0 ? undefined : this.prefixes.find(this.agentOf(agent), text.prompt)
     const built = buildRow(text.prompt, fills, [], { prefix, cut })
     if (built.promptLength === 0) throw new Unusable([{ sample, cause: 'empty text' }])
@@ -303,7 +291,7 @@ export class Sweep {
   }
 
   private latentSteps(): number {
-    return Math.min(this.options.latentSteps, this.options.cap)
+    return rolloutSteps(this.options)
   }
 
   /** A stage without slots, as the first agents' in round 0: no gradient and no trained weight, so its states are kept for good. */

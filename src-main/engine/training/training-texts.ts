@@ -178,28 +178,46 @@ export class OuterSamples {
     return made
   }
 
-  private async make(index: number): Promise<TrainingSample> {
-    const { style, mode } = this.settings
-    const row = this.rows[index].values
-    const { task_family: _, ...withoutFamily } = row
-    const ignored = repeats('task-ignored', mode, style.name)
-    const facts = factsOf(ignored ? withoutFamily : row, questionOf(this.rows[index]), this.task)
-    const texts = roundTexts(row)
-    // prompts may name their round, so every round has texts of its own
-    const rounds: TrainingText[][] = []
-    for (let round = 0; round < this.maxRounds; round++) {
-      const targets = texts[Math.min(round, texts.length - 1)]
-      const stages: TrainingText[] = []
-      for (let agent = 0; agent < style.agentCount; agent++) {
-        const target = targetText(style.roles[agent], targets)
-        const stage = await agentStage(this.settings, facts, agent, round, { target })
-        stage.warnings.forEach(this.warn)
-        const text = trainingText(stage)
-        // of a blank text only the template's end of turn would be left
-        stages.push(target === '' ? { ...text, target: [] } : text)
-      }
-      rounds.push(stages)
-    }
-    return { id: index, rounds }
+  private make(index: number): Promise<TrainingSample> {
+    const { settings, task, maxRounds, warn } = this
+    return outerSample(settings, this.rows[index], index, { task, maxRounds, warn })
   }
+}
+
+/** A row as a sample: prompts may name their round, so every round has texts of its own. */
+export async function outerSample(
+  settings: PromptSettings,
+  row: DataRow,
+  id: number,
+  { task, maxRounds, warn }: { task: PackTask; maxRounds: number; warn: (message: string) => void },
+): Promise<TrainingSample> {
+  const rounds: TrainingText[][] = []
+  for (let round = 0; round < maxRounds; round++) {
+    const stages: TrainingText[] = []
+    for (let agent = 0; agent < settings.style.agentCount; agent++) {
+      const { stage, target } = await outerStage(settings, row, task, agent, round)
+      stage.warnings.forEach(warn)
+      const text = trainingText(stage)
+      // of a blank text only the template's end of turn would be left
+      stages.push(target === '' ? { ...text, target: [] } : text)
+    }
+    rounds.push(stages)
+  }
+  return { id, rounds }
+}
+
+/** A stage of a row in a round (from 0), and the text that its agent is trained to write there. */
+export async function outerStage(
+  settings: PromptSettings,
+  row: DataRow,
+  task: PackTask,
+  agent: number,
+  round: number,
+): Promise<{ stage: Stage; target: string }> {
+  const { style, mode } = settings
+  const { task_family: _, ...withoutFamily } = row.values
+  const facts = factsOf(repeats('task-ignored', mode, style.name) ? withoutFamily : row.values, questionOf(row), task)
+  const texts = roundTexts(row.values)
+  const target = targetText(style.roles[agent], texts[Math.min(round, texts.length - 1)])
+  return { stage: await agentStage(settings, facts, agent, round, { target }), target }
 }

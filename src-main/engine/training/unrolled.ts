@@ -4,9 +4,12 @@
  */
 import { scaleInPlace } from '../nn/rows'
 import { type Pieces, PrefixPool } from '../styles/stage-text'
+import type { StyleGraph } from '../styles/style'
 import type { Team } from '../styles/team'
 import type { StateStore } from './state-store'
-import { passedBy, Sweep, textsOf } from './sweep'
+import { passedBy } from './passed-states'
+import { textsOf } from './reading-lengths'
+import { Sweep } from './sweep'
 
 /** Which states of a stage cross the link (specification: improvements 1). */
 export type PassedStates = 'reference' | 'shifted' | 'self-fed' | 'before-answer'
@@ -85,7 +88,7 @@ export async function unroll(
   const skipped: { sample: number; cause: SkipCause }[] = []
   let active: number[] = []
   samples.forEach((s, i) => {
-    const cause = unusable(team, s, options)
+    const cause = unusable(team.style, s, options)
     if (cause) skipped.push({ sample: i, cause })
     else active.push(i)
   })
@@ -105,11 +108,15 @@ export async function unroll(
 }
 
 /** What can be told from the texts alone. */
-function unusable(team: Team, sample: TrainingSample, options: UnrollOptions): SkipCause | null {
+export function unusable(
+  style: StyleGraph,
+  sample: TrainingSample,
+  options: Pick<UnrollOptions, 'rounds' | 'states' | 'feedback'>,
+): SkipCause | null {
   for (let r = 0; r < options.rounds; r++) {
     const texts = textsOf(sample, r)
-    for (let agent = 0; agent < team.style.agentCount; agent++) {
-      if (passedBy(team, agent, options) !== 'self-fed' || agent === team.style.last)
+    for (let agent = 0; agent < style.agentCount; agent++) {
+      if (passedBy(style, agent, options) !== 'self-fed' || agent === style.last)
         if (texts[agent].target.length === 0) return 'empty text'
     }
   }
