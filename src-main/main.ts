@@ -188,7 +188,8 @@ function serve(): void {
       void settings.update({ view: value === null ? others : { ...others, [key]: value } })
     },
     chooseFolder: (dialogTitle) => chooseFolder(dialogTitle, app.getPath('documents')),
-    chooseFile: (dialogTitle, kinds) => chooseFile(dialogTitle, kinds),
+    chooseFile,
+    chooseNewFile,
     chooseWorkspace,
     system: systemInfo,
     report: (message, stack) => log?.write(`page: ${message}\n${stack}`),
@@ -342,6 +343,19 @@ async function chooseFile(dialogTitle: string, kinds: Electron.FileFilter): Prom
     ? dialog.showOpenDialog(window, options)
     : dialog.showOpenDialog(options))
   return canceled ? null : (filePaths[0] ?? null)
+}
+
+async function chooseNewFile(dialogTitle: string, name: string, kinds: Electron.FileFilter): Promise<string | null> {
+  const options: Electron.SaveDialogOptions = {
+    title: dialogTitle,
+    defaultPath: path.join(app.getPath('documents'), path.basename(name)),
+    filters: [kinds],
+    properties: ['showOverwriteConfirmation', 'createDirectory'],
+  }
+  const { canceled, filePath } = await (window
+    ? dialog.showSaveDialog(window, options)
+    : dialog.showSaveDialog(options))
+  return canceled || filePath === '' ? null : filePath
 }
 
 async function chooseFolder(dialogTitle: string, from: string): Promise<string | null> {

@@ -105,6 +105,7 @@ export class Studio {
       projects: this.projects,
       spawn: options.spawnData,
       send: options.send,
+      modelFolder: (id) => this.models.library.folder(id),
       onOutput: (text) => options.onOutput?.(text),
     })
     this.hub = new HubDesk({
@@ -302,6 +303,13 @@ export class Studio {
   /** Lists a file of this computer. Throws UserError. */
   async addDataset(file: string): Promise<DatasetEntry> {
     const entry = await this.datasets.library.addFile(file)
+    this.options.send('datasets/changed', {})
+    return entry
+  }
+
+  /** A new set of the library. Throws UserError. */
+  async makeDataset(make: (desk: DatasetDesk) => Promise<DatasetEntry>): Promise<DatasetEntry> {
+    const entry = await make(this.datasets)
     this.options.send('datasets/changed', {})
     return entry
   }

@@ -4,7 +4,7 @@ import { styleViews } from '../workspace/style-views'
 import type { Shell } from './handlers'
 import type { Handlers } from './serve'
 
-export type DatasetShell = Pick<Shell, 'reveal' | 'chooseFile'>
+export type DatasetShell = Pick<Shell, 'reveal' | 'chooseFile' | 'chooseNewFile'>
 
 const done = () => ({})
 
@@ -36,8 +36,22 @@ export function datasetHandlers(studio: () => Studio, shell: DatasetShell) {
     'datasets/rows': async (params) => ({ rows: await desk().rows(params) }),
     'datasets/row': (params) => desk().row(params),
     'datasets/statistics': (params) => desk().statistics(params),
+
+    'datasets/check': (params) => desk().check(params),
+    'datasets/preview': (params) => desk().preview(params),
+    'datasets/tokenLengths': async (params) => ({ roles: await desk().tokenLengths(params) }),
+
+    'datasets/save': (params) => studio().makeDataset((desk) => desk.save(params)),
+    'datasets/split': (params) => studio().makeDataset((desk) => desk.split(params)),
+    'datasets/export': async (params) => {
+      const file = await shell.chooseNewFile('Export rows', `${params.name}.jsonl`, exported)
+      if (file === null) return { file: null, rows: 0 }
+      return { file, rows: await desk().export(params, file) }
+    },
   } satisfies Partial<Handlers>
 }
+
+const exported = { name: 'JSON lines', extensions: ['jsonl'] }
 
 /** What a native dialog offers first. */
 const dataFiles = { name: 'Data', extensions: ['jsonl', 'json', 'csv', 'parquet', 'ndjson', 'tsv'] }

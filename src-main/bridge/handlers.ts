@@ -26,6 +26,8 @@ export interface Shell {
   chooseFolder(title: string): Promise<string | null>
   /** Lets the person choose a file; null where they do not. */
   chooseFile(title: string, kinds: { name: string; extensions: string[] }): Promise<string | null>
+  /** Lets the person choose where a file goes, and agree where one is replaced; null where they do not. */
+  chooseNewFile(title: string, name: string, kinds: { name: string; extensions: string[] }): Promise<string | null>
   /** Lets the person choose; the settings afterwards. */
   chooseWorkspace(): Promise<SettingsView>
   system(): Promise<SystemInfo>

@@ -11,12 +11,6 @@ function refuse(): never {
 }
 
 const names = [
-  'datasets/check',
-  'datasets/preview',
-  'datasets/tokenLengths',
-  'datasets/save',
-  'datasets/split',
-  'datasets/export',
   'systems/check',
   'systems/create',
   'systems/draft',

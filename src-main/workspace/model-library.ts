@@ -43,6 +43,8 @@ interface Origin {
 
 export class ModelLibrary {
   private readonly facts = new ModelFactsReader()
+  /** Of models that could be used when they were looked at. */
+  private readonly folders = new Map<string, string>()
 
   constructor(
     private readonly places: Places,
@@ -61,6 +63,16 @@ export class ModelLibrary {
   /** Throws UserError where there is none. */
   async get(id: string): Promise<ModelView> {
     return (await this.place(id)).view
+  }
+
+  /** The folder of a model that can be used. Throws UserError. */
+  async folder(id: string): Promise<string> {
+    const known = this.folders.get(id)
+    if (known !== undefined && (await exists(path.join(known, 'config.json')))) return known
+    const { folder, problem } = await this.get(id)
+    if (problem) throw new UserError(problem)
+    this.folders.set(id, folder)
+    return folder
   }
 
   /** Reads every file for which a checksum is known. `onProgress`: bytes read, of all. Throws UserError, and the signal's reason. */

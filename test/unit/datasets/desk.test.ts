@@ -1,5 +1,5 @@
 /** Data sets as the page has them: the library, open sets, orders, statistics; with the process that reads them in this one. */
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from 'vitest'
 import {
@@ -13,6 +13,7 @@ import { createHandlers, type Shell } from '../../../src-main/bridge/handlers'
 import { answer, type Handlers } from '../../../src-main/bridge/serve'
 import { writeDownloadRecord, type DownloadRecord } from '../../../src-main/hub/download/record'
 import { lockFolder } from '../../../src-main/hub/download/folder-lock'
+import { demo } from '../training/run-demo-job'
 import { testStudio, until, type TestStudio } from '../jobs/test-studio'
 
 let test: TestStudio
@@ -26,7 +27,8 @@ beforeAll(async () => {
     writeFileSync(path.join(test.folder, 'native-assets', `${name}.jsonl`), '{"question":"q","answer":"a"}\n')
   await test.studio.start()
   await test.studio.openDemo()
-  const shell: Partial<Shell> = { reveal, chooseFile: () => Promise.resolve(chosen) }
+  const choose = () => Promise.resolve(chosen)
+  const shell: Partial<Shell> = { reveal, chooseFile: choose, chooseNewFile: choose }
   handlers = createHandlers(() => test.studio, shell as Shell)
 })
 afterAll(async () => {
@@ -338,5 +340,114 @@ describe('an open set', () => {
     const { id } = await add('lists.json', '{"train":[{"q":1}],"test":[{"q":2},{"q":3}]}')
     await expect(open(id)).rejects.toThrow(/Name the field that holds the rows: "train", "test"/)
     expect((await open(id, { field: 'test' })).rows).toBe(2)
+  })
+})
+
+describe('sets made of an open one', () => {
+  const rows = Array.from({ length: 40 }, (_, i) => ({
+    frage: `q ${i}`,
+    answer: i % 4 === 0 ? 7.5 : `007`,
+    n: 1e3 + i,
+  }))
+  let handle: string
+  let source: string
+  const mapping = { question: 'frage' }
+  const read = (...parts: string[]) =>
+    readFileSync(path.join(test.workspace, 'datasets', ...parts), 'utf8')
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+  beforeAll(async () => {
+    const entry = await add('source.jsonl', rows.map((row) => JSON.stringify(row)).join('\n'))
+    source = entry.id
+    handle = (await open(entry.id)).handle
+  })
+
+  it('are saved under the fields’ names, in an order, and tell what they were made of', async () => {
+    const by = {
+      filter: [{ column: 2, kind: 'less' as const, value: '1005' }],
+      sort: [{ column: 2, descending: true }],
+    }
+    const { order } = await ask('datasets/order', { handle, by })
+    const made = await ask('datasets/save', { handle, order, mapping, name: 'Mine é', ticket: 's1' })
+    expect(made).toMatchObject({
+      id: 'library/Mine é',
+      name: 'Mine é',
+      source: {
+        kind: 'derived',
+        from: 'library/source (source.jsonl)',
+        how: 'rows where "n" is less than "1005", sorted by "n" (descending); question from "frage"',
+      },
+      files: [{ path: 'rows.jsonl' }],
+      state: 'ready',
+    })
+    expect(test.of('datasets/changed')).toHaveLength(1)
+    expect(read('Mine é', 'rows.jsonl')).toEqual(
+      [4, 3, 2, 1, 0].map((i) => ({ question: `q ${i}`, answer: rows[i].answer === 7.5 ? '7.5' : '007', n: 1000 + i })),
+    )
+    expect((await open('library/Mine é')).rows).toBe(5)
+    expect((await ask('datasets/list', {})).datasets.map(({ id }) => id)).toContain(source)
+  })
+
+  it('refuse names that are taken or no folder’s, and leave nothing behind', async () => {
+    const save = (name: string, more: object = {}) =>
+      ask('datasets/save', { handle, mapping, name, ticket: 's2', ...more })
+    await expect(save('mine É')).rejects.toThrow(/There is a data set "Mine é" already/)
+    for (const name of ['a/b', '..', 'con', 'a--b', 'x.', '"q"'])
+      await expect(save(name), name).rejects.toThrow(/cannot be called/)
+    await expect(save('wrong', { mapping: { question: 'nothing' } })).rejects.toThrow(/There is no column "nothing"/)
+    const { order } = await ask('datasets/order', { handle, by: { search: { text: 'nowhere' } } })
+    await expect(save('none', { order })).rejects.toThrow(/No row is left/)
+    const names = readdirSync(path.join(test.workspace, 'datasets'))
+    expect(names.filter((name) => /^\.|wrong|none/.test(name))).toEqual([])
+  })
+
+  it('are split by a seed, the same rows each time', async () => {
+    const split = (name: string) => ask('datasets/split', { handle, mapping, name, seed: 3, heldOut: 10, ticket: 's3' })
+    const made = await split('parts')
+    expect(made.files.map((one) => one.path)).toEqual(['held-out.jsonl', 'train.jsonl'])
+    expect(made.source).toMatchObject({ how: '10 rows held out by the seed 3; question from "frage"' })
+    const [heldOut, train] = [read('parts', 'held-out.jsonl'), read('parts', 'train.jsonl')]
+    expect([heldOut.length, train.length]).toEqual([10, 30])
+    expect([...heldOut, ...train].map(({ n }) => n).sort()).toEqual(rows.map(({ n }) => n).sort())
+    await split('again')
+    expect(read('again', 'held-out.jsonl')).toEqual(heldOut)
+    await expect(ask('datasets/split', { handle, name: 'all', seed: 3, heldOut: 40, ticket: 's4' })).rejects.toThrow(
+      /40 of 40 rows cannot be held out/,
+    )
+  })
+
+  it('are exported to where the person says, which is replaced as a whole', async () => {
+    chosen = path.join(test.folder, 'out.jsonl')
+    writeFileSync(chosen, 'before')
+    expect(await ask('datasets/export', { handle, name: 'out', ticket: 's5' })).toEqual({ file: chosen, rows: 40 })
+    expect(readFileSync(chosen, 'utf8').split('\n')[1]).toBe('{"frage":"q 1","answer":"007","n":1001}')
+    chosen = null
+    expect(await ask('datasets/export', { handle, name: 'out', ticket: 's6' })).toEqual({ file: null, rows: 0 })
+    expect(readdirSync(test.folder).filter((name) => name.startsWith('.incomplete'))).toEqual([])
+  })
+})
+
+describe('prompts and checks', () => {
+  it('take a project’s own models and prompts', async () => {
+    const assets = test.studio.places.assets('Demo')
+    rmSync(path.join(assets, 'models'), { recursive: true })
+    cpSync(demo('models'), path.join(assets, 'models'), { recursive: true })
+    cpSync(demo('train.jsonl'), path.join(assets, 'train.jsonl'))
+    const { handle } = await open('Demo/train.jsonl')
+    const prompt = { handle, style: 'sequential', use: 'outer' as const, model: 'Demo/models/planner' }
+    const shown = await ask('datasets/preview', { ...prompt, place: 0, role: 'planner' })
+    expect(shown).toMatchObject({ limit: 4096, leftOut: null, rounds: [1] })
+    const report = await ask('datasets/check', { handle, style: 'sequential', use: 'outer', ticket: 'c1' })
+    expect(report).toMatchObject({ rows: report.usable, columns: { question: 'question', plan: 'plan' } })
+    await expect(
+      ask('datasets/preview', { ...prompt, model: 'library/none', place: 0, role: 'planner' }),
+    ).rejects.toThrow()
+    await expect(ask('datasets/preview', { ...prompt, place: 0, role: 'nobody' })).rejects.toThrow(
+      /has no role "nobody"/,
+    )
+    await expect(
+      ask('datasets/preview', { ...prompt, style: '/etc/style.json', place: 0, role: 'planner' }),
+    ).rejects.toThrow(/style "\/etc\/style.json" is not known/)
   })
 })
