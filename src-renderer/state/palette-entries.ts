@@ -1,8 +1,11 @@
 /** Everything that the command palette can find, made when it opens; checkpoints and questions come when main has answered. */
 import type { CheckpointView, QuestionSummary } from '../../src-main/bridge/contract'
 import { formatCount, formatPercent, plural } from '../lib/format'
+import { downloadWords, formatRough, isUnderWay } from '../lib/model-words'
 import { isActive, kindWords, stateWord } from '../lib/run-state'
 import { ask } from './bridge'
+import { downloadsManager } from './downloads-manager.svelte'
+import { modelsManager } from './models-manager.svelte'
 import { projectManager } from './project-manager.svelte'
 import { resultsManager } from './results-manager.svelte'
 import { runsManager } from './runs-manager.svelte'
@@ -26,7 +29,8 @@ export function paletteEntries(found: Found): PaletteEntry[] {
   add('Screens', 'Runs', 'Queue and history', () => viewManager.open('runs'))
   add('Screens', 'Checkpoints', 'Trained links on disk', () => viewManager.open('checkpoints'))
   add('Screens', 'Results', 'Comparison and questions', () => viewManager.open('results'))
-  add('Screens', 'Settings', 'Workspace, appearance, versions', () => viewManager.open('settings'))
+  add('Screens', 'Models', 'Library, search, downloads', () => viewManager.open('models'))
+  add('Screens', 'Settings', 'Workspace, keys, network, appearance, versions', () => viewManager.open('settings'))
 
   const pipeline = projectManager.pipeline
   if (pipeline?.state === 'running') {
@@ -53,6 +57,15 @@ export function paletteEntries(found: Found): PaletteEntry[] {
     if (step.state !== 'ready') continue
     add('Actions', `Run the step: ${step.title}`, kindWords[step.kind], () => projectManager.runStep(step.id))
   }
+  add('Actions', 'Search the hub', 'models and data sets', () => viewManager.go({ screen: 'models', tab: 'search' }))
+  for (const download of downloadsManager.all) {
+    if (isUnderWay(download.state)) {
+      add('Actions', `Pause the download of ${download.name}`, '', () => downloadsManager.pause(download))
+    } else if (download.state !== 'done') {
+      const title = `${download.state === 'paused' ? 'Resume' : 'Try again'}: download of ${download.name}`
+      add('Actions', title, downloadWords[download.state].word.toLowerCase(), () => downloadsManager.resume(download))
+    }
+  }
   for (const appearance of ['light', 'dark', 'system'] as const) {
     if (settingsManager.settings?.appearance === appearance) continue
     const title = appearance === 'system' ? 'Appearance: as the system' : `Appearance: ${appearance}`
@@ -70,6 +83,11 @@ export function paletteEntries(found: Found): PaletteEntry[] {
     const hint = `checkpoint · step ${formatCount(each.step)}${each.best ? ' · best' : ''}`
     const checkpoint = `${each.run}/${each.step}`
     add('Checkpoints', each.runTitle, hint, () => viewManager.go({ screen: 'checkpoints', checkpoint }))
+  }
+  for (const model of modelsManager.list ?? []) {
+    const facts = [model.modelType, model.parameters === null ? null : formatRough(model.parameters)]
+    const hint = facts.filter((fact) => fact !== null).join(' · ')
+    add('Models', model.name, hint, () => viewManager.go({ screen: 'models', tab: 'library', model: model.id }))
   }
   for (const { result, title, rows } of found.questions) {
     for (const { index, rollout, question } of rows) {

@@ -33,6 +33,11 @@ class SettingsManager {
     this.#take(await ask('settings/appearance', { appearance }))
   }
 
+  /** null: the usual hub. */
+  async setHub(endpoint: string | null): Promise<void> {
+    this.#take(await ask('settings/hub', { endpoint }))
+  }
+
   async chooseWorkspace(): Promise<void> {
     this.#take(await ask('settings/chooseWorkspace', {}))
   }

@@ -1,8 +1,11 @@
 /** Where in the app the person is, how they came there, and back to it after a restart. */
 import { settingsManager } from './settings-manager.svelte'
 
-export const screens = ['overview', 'runs', 'checkpoints', 'results', 'settings'] as const
+export const screens = ['overview', 'runs', 'checkpoints', 'results', 'models', 'settings'] as const
 export type Screen = (typeof screens)[number]
+/** Parts of the Models screen. */
+export const modelTabs = ['library', 'search', 'downloads'] as const
+export type ModelTab = (typeof modelTabs)[number]
 
 export interface Place {
   readonly screen: Screen
@@ -16,6 +19,12 @@ export interface Place {
   readonly question?: number
   /** Which of several answers to it; the first where absent. */
   readonly rollout?: number
+  /** The part of the Models screen that is open; the library where absent. */
+  readonly tab?: ModelTab
+  /** The model of the library that the Models screen shows. */
+  readonly model?: string
+  /** The repository of the hub that it shows. */
+  readonly repository?: string
 }
 
 class ViewManager {
@@ -93,7 +102,10 @@ export const viewManager = new ViewManager()
 
 function isPlace(value: unknown): value is Place {
   if (typeof value !== 'object' || value === null) return false
-  const { screen, run, checkpoint, result, question, rollout } = value as Record<string, unknown>
+  const { screen, run, checkpoint, result, question, rollout, tab, model, repository } = value as Record<
+    string,
+    unknown
+  >
   const optional = (field: unknown, type: string): boolean => field === undefined || typeof field === type
   return (
     screens.some((name) => name === screen) &&
@@ -101,7 +113,10 @@ function isPlace(value: unknown): value is Place {
     optional(checkpoint, 'string') &&
     optional(result, 'string') &&
     optional(question, 'number') &&
-    optional(rollout, 'number')
+    optional(rollout, 'number') &&
+    (tab === undefined || modelTabs.some((name) => name === tab)) &&
+    optional(model, 'string') &&
+    optional(repository, 'string')
   )
 }
 

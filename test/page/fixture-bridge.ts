@@ -10,9 +10,13 @@ import type {
   StudioBridge,
 } from '../../src-main/bridge/contract'
 import * as data from './fixture-data'
+import { modelAnswers } from './fixture-models'
 
 /** What the shown screens ask; any other request is refused. */
-type Answers = { [N in RequestName]?: (params: RequestParams<N>) => Extract<Reply<N>, { ok: true }>['value'] }
+export type Answers = {
+  [N in RequestName]?: (params: RequestParams<N>) => Answer<N> | Promise<Answer<N>>
+}
+type Answer<N extends RequestName> = Extract<Reply<N>, { ok: true }>['value']
 
 export function fixtureBridge(query: URLSearchParams): StudioBridge {
   let state = (query.get('state') ?? 'running') as data.FixtureState
@@ -21,7 +25,7 @@ export function fixtureBridge(query: URLSearchParams): StudioBridge {
     appearance: (query.get('appearance') ?? 'system') as SettingsView['appearance'],
     workspace: '/home/maria/RecursiveMAS',
     workspaceFixed: false,
-    hub: { endpoint: 'https://huggingface.co', fixed: false, usual: true },
+    hub: { endpoint: 'https://huggingface.co', fixed: query.has('fixed'), usual: true },
     view: query.has('place') ? { place: query.get('place') ?? '' } : {},
   }
   const listeners = new Map<EventName, Set<(payload: never) => void>>()
@@ -67,6 +71,10 @@ export function fixtureBridge(query: URLSearchParams): StudioBridge {
     'settings/appearance': ({ appearance }) => ({ ...settings, appearance }),
     'settings/view': () => ({}),
     'settings/chooseWorkspace': () => settings,
+    'settings/hub': ({ endpoint }) => ({
+      ...settings,
+      hub: { endpoint: endpoint ?? 'https://huggingface.co', fixed: false, usual: endpoint === null },
+    }),
     'system/info': () => data.system,
     'projects/list': () => ({ projects: [data.projectView(state)], damaged: data.damaged }),
     'projects/open': () => data.projectView(state),
@@ -178,6 +186,7 @@ export function fixtureBridge(query: URLSearchParams): StudioBridge {
       ),
     'checkpoints/export': () => ({ folder: '/home/maria/links', files: ['outer_12.pt', 'outer_23.pt', 'outer_31.pt'] }),
     'checkpoints/list': () => ({ checkpoints: data.checkpoints(state) }),
+    ...modelAnswers(query, emit),
   }
 
   if (state === 'running') {
@@ -202,7 +211,7 @@ export function fixtureBridge(query: URLSearchParams): StudioBridge {
       try {
         const given = answers[name]
         if (!given) throw new Error(`there is nothing made up for ${name}`)
-        return { ok: true, value: given(params) } as Reply<typeof name>
+        return { ok: true, value: await given(params) } as Reply<typeof name>
       } catch (error) {
         return {
           ok: false,
