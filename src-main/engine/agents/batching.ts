@@ -1,5 +1,4 @@
 /** Grouping rows of similar length into batches, so that padding stays small and memory bounded. */
-import { totalmem } from 'node:os'
 import { attentionLayers, type DecoderConfig } from '../models/config'
 import { deltaChannels } from '../nn/delta-net'
 
@@ -33,10 +32,10 @@ export function planBatches(lengths: readonly number[], limits: BatchLimits): nu
 }
 
 /**
- * Places (rows x longest, cached ones included) whose activations fit a share of this machine's memory. A forward pass
+ * Places (rows x longest, cached ones included) whose activations fit a share of so many bytes of memory. A forward pass
  * frees each block's as it goes; a vjp keeps those of all blocks, attention probabilities over `longest` places included.
  */
-export function placesPerRun(c: DecoderConfig, keepsBlocks: boolean, longest: number): number {
+export function placesPerRun(c: DecoderConfig, keepsBlocks: boolean, longest: number, memory: number): number {
   const attending = attentionLayers(c).length
   const cache = 2 * attending * c.kvHeads * c.headDim
   const block = 6 * c.hiddenSize + 4 * c.intermediateSize + 2 * (c.heads + 2 * c.kvHeads) * c.headDim
@@ -44,16 +43,16 @@ export function placesPerRun(c: DecoderConfig, keepsBlocks: boolean, longest: nu
   const mixing = c.delta ? 4 * (deltaChannels(c.delta) + c.delta.valueHeads * c.delta.valueDim) : 0
   const kept = c.layers * block + attending * scores + (c.layers - attending) * mixing
   const floats = keepsBlocks ? kept + cache : block + Math.max(scores, mixing) + 4 * cache
-  return Math.max(longest, Math.floor((totalmem() * (keepsBlocks ? 0.3 : 0.15)) / (4 * floats)))
+  return Math.max(longest, Math.floor((memory * (keepsBlocks ? 0.3 : 0.15)) / (4 * floats)))
 }
 
 /** Bytes that passes may keep for later gradients, all of an agent's together. */
-export const keptBytes = (): number => totalmem() * 0.2
+export const keptBytes = (memory: number): number => memory * 0.2
 
 /**
- * Are weights of so many bytes kept a second time for the steps of rollouts and generation? Asked of the machine, not of
- * what happens to be free, so that a resumed run computes the same.
+ * Are weights of so many bytes kept a second time for the steps of rollouts and generation? A run asks it once, of the memory that it
+ * begins with, and keeps to it when it is resumed.
  */
-export function packsSteps(bytes: number): boolean {
-  return bytes < totalmem() * 0.08
+export function packsSteps(bytes: number, memory: number): boolean {
+  return bytes < memory * 0.08
 }

@@ -27,6 +27,8 @@ import { CachedText, joinPasts } from './cached-text'
 import { memorySize } from './delta-memory'
 import { EmbeddingRows } from './embedding-rows'
 import { KeptRuns } from './kept-runs'
+import { machineMemory } from '../memory/machine'
+import { type SessionOwner, SessionPool } from './session-pool'
 import { rowStream } from '../nn/row-stream'
 
 export interface AgentOptions {
@@ -36,8 +38,12 @@ export interface AgentOptions {
   readonly checkpointBlocks?: boolean
   /** Let `record` keep what a later gradient over the same rows needs: for training through rows whose states are read first. */
   readonly keepsPasses?: boolean
-  /** Keep the weights a second time, as steps of a few rows read them fastest; default: where they are small for this machine's memory. */
+  /** Keep the weights a second time, as steps of a few rows read them fastest; default: where they are small for the memory. */
   readonly packSteps?: boolean
+  /** Bytes that batches and kept passes go by; default: this machine's memory. */
+  readonly memoryLimit?: number
+  /** Shared with the agents that have their sessions in the same memory; default: one of its own. */
+  readonly pool?: SessionPool
   /** Places per run at most (rows x longest row); bounds activation memory. */
   readonly maxPlaces?: number
 }
@@ -62,11 +68,18 @@ export function computeType(config: Pick<DecoderConfig, 'halfType'>, device: Dev
 
 type Feeds = Record<string, ArrayInput>
 
-export class OnnxAgent implements Agent {
+/** What an agent does to fit into the memory that there is. */
+export type MemoryChoice = Pick<AgentOptions, 'checkpointBlocks' | 'packSteps' | 'memoryLimit'> & {
+  readonly footprint: number
+}
+
+export class OnnxAgent implements Agent, SessionOwner {
   readonly hiddenSize: number
   readonly vocabSize: number
   readonly parameterCount: number
-  private session: Promise<EngineSession> | null = null
+  footprint = 0
+  private readonly pool: SessionPool
+  private options: AgentOptions
   /** Parameters that a link of a smaller type does not have. */
   private readonly absent: ReadonlyMap<string, Float32Array>
   private readonly embeddings: EmbeddingRows
@@ -79,9 +92,11 @@ export class OnnxAgent implements Agent {
 
   constructor(
     readonly config: DecoderConfig,
-    private readonly weights: WeightIndex,
-    private readonly options: AgentOptions,
+    readonly weights: WeightIndex,
+    options: AgentOptions,
   ) {
+    this.options = options
+    this.pool = options.pool ?? new SessionPool()
     this.hiddenSize = config.hiddenSize
     this.vocabSize = config.vocabSize
     this.parameterCount = [...weights.tensors.values()].reduce((n, t) => n + t.shape.reduce((a, b) => a * b, 1), 0)
@@ -108,22 +123,27 @@ export class OnnxAgent implements Agent {
   }
 
   private get packsSteps(): boolean {
-    return this.options.packSteps ?? packsSteps(4 * this.parameterCount)
+    return this.options.packSteps ?? packsSteps(4 * this.parameterCount, this.memoryLimit)
   }
 
-  private ready(): Promise<EngineSession> {
-    this.session ??= EngineSession.open(this.buildGraph(), this.options).then((session) => {
-      this.sessionSeconds = session.creationSeconds
-      return session
-    })
-    return this.session
+  private get memoryLimit(): number {
+    return this.options.memoryLimit ?? machineMemory()
   }
 
-  async dispose(): Promise<void> {
-    const session = this.session
-    this.session = null
-    // a session that could not be opened has nothing to release, and said so to whoever asked for it
-    await (await session?.catch(() => null))?.dispose()
+  /** Before anything was computed: what the session is made with, and how large batches may be. */
+  settle({ footprint, ...options }: MemoryChoice): void {
+    this.footprint = footprint
+    this.options = { ...this.options, ...options }
+  }
+
+  async open(): Promise<EngineSession> {
+    const session = await EngineSession.open(this.buildGraph(), this.options)
+    this.sessionSeconds = session.creationSeconds
+    return session
+  }
+
+  dispose(): Promise<void> {
+    return this.pool.drop(this)
   }
 
   /** Runs one task over rows in batches; `extra` gives what the task needs for the rows of a batch. */
@@ -139,25 +159,28 @@ export class OnnxAgent implements Agent {
       readonly batches?: readonly (readonly number[])[]
     } = {},
   ): Promise<void> {
-    const session = await this.ready()
     // what is cached counts too: the cache of a batch is joined into one array
     const lengths = rows.map((r) => (r.prefix?.length ?? 0) + rowLength(r))
     const keepsBlocks = which === task.vjp || which === task.record
-    const maxPlaces = this.options.maxPlaces ?? placesPerRun(this.config, keepsBlocks, Math.max(...lengths))
-    for (const batch of more.batches ?? planBatches(lengths, { maxPlaces, maxPadding: 0.25 })) {
-      await more.control?.between?.()
-      const layout = layOut(
-        batch.map((i) => rows[i]),
-        this.config,
-      )
-      const feeds = {
-        ...this.defaults(batch.length, more.link),
-        ...layout.feeds,
-        ...extra(batch, layout),
-        task: scalar(which),
-      } as Feeds
-      take(batch, await session.run(feeds, outputs), layout)
+    const maxPlaces =
+      this.options.maxPlaces ?? placesPerRun(this.config, keepsBlocks, Math.max(...lengths), this.memoryLimit)
+    const inBatches = async (session: EngineSession) => {
+      for (const batch of more.batches ?? planBatches(lengths, { maxPlaces, maxPadding: 0.25 })) {
+        await more.control?.between?.()
+        const layout = layOut(
+          batch.map((i) => rows[i]),
+          this.config,
+        )
+        const feeds = {
+          ...this.defaults(batch.length, more.link),
+          ...layout.feeds,
+          ...extra(batch, layout),
+          task: scalar(which),
+        } as Feeds
+        take(batch, await session.run(feeds, outputs), layout)
+      }
     }
+    await this.pool.use(this, inBatches)
   }
 
   /** Inputs that a task does not use, empty. */
@@ -236,7 +259,7 @@ export class OnnxAgent implements Agent {
     rows: readonly Row[],
     positions: readonly (readonly number[])[],
   ): Promise<{ states: Float32Array[]; kept: KeptPass | null }> {
-    if (!this.options.keepsPasses || this.held > keptBytes())
+    if (!this.options.keepsPasses || this.held > keptBytes(this.memoryLimit))
       return { states: await this.states(rows, positions), kept: null }
     const states: Float32Array[] = new Array(rows.length)
     const kept = new KeptRuns((bytes) => (this.held += bytes))

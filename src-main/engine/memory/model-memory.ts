@@ -12,6 +12,7 @@ import { readConfig } from '../models/families'
 import { openTextWeights, type WeightSource } from '../models/weights'
 import { Graph } from '../onnx/graph'
 import { estimateOf, type MemoryEstimate } from './estimate'
+import { machineMemory } from './machine'
 import { runtimeBytes } from './runtime-share'
 import { sessionBytes, workingBytes } from './working-memory'
 
@@ -85,7 +86,7 @@ export function modelMemoryOf(
   const { tensors, nodes } = tensorsOf(config)
   const weights = weightBytes(tensors, stored)
   const places = options.places ?? Math.min(usualLength, config.maxPositions)
-  const packs = options.packs ?? packsSteps(weights.held)
+  const packs = options.packs ?? packsSteps(weights.held, machineMemory())
   return estimateOf([
     { name: weights.widened ? 'weights, widened to float32' : 'weights', bytes: weights.held },
     { name: 'weights once more, arranged for steps', bytes: packs ? weights.packed : 0 },
