@@ -117,6 +117,8 @@ function terminalReport(pipeline: Pipeline): (step: PipelineStep, event: JobEven
         return line.finish(`${label}: ${finishedText(event, loss)}`)
       case 'checkpoint':
       case 'question':
+      case 'memory':
+      case 'memory-used':
       case 'stopped':
       case 'failed':
         return

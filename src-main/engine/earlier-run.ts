@@ -76,10 +76,32 @@ export async function setAsideEarlierRun(output: string): Promise<string | null>
 
 /** Settings that may differ when a run goes on: where it works, how long, how often it saves, how many threads it has. */
 const free: Readonly<Record<JobSpec['kind'], readonly string[]>> = {
-  inner: ['output', 'cache', 'threads', 'steps', 'logEvery', 'saveEvery', 'keepLast', 'validation.patience'],
-  outer: ['output', 'cache', 'threads', 'steps', 'logEvery', 'saveEvery', 'keepLast', 'validation.patience'],
+  inner: [
+    'output',
+    'cache',
+    'threads',
+    'memoryLimit',
+    'checkpointBlocks',
+    'steps',
+    'logEvery',
+    'saveEvery',
+    'keepLast',
+    'validation.patience',
+  ],
+  outer: [
+    'output',
+    'cache',
+    'threads',
+    'memoryLimit',
+    'checkpointBlocks',
+    'steps',
+    'logEvery',
+    'saveEvery',
+    'keepLast',
+    'validation.patience',
+  ],
   // an answer does not depend on the questions beside it
-  evaluate: ['output', 'cache', 'threads', 'batchSize'],
+  evaluate: ['output', 'cache', 'threads', 'memoryLimit', 'checkpointBlocks', 'batchSize'],
 }
 
 /**

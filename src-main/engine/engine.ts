@@ -163,6 +163,7 @@ async function work(ctx: JobContext, job: JobSpec, started: number): Promise<End
   } finally {
     resources.tellContexts()
     await resources.dispose()
+    resources.tellMemory(ctx)
   }
 }
 

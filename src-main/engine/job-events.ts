@@ -55,14 +55,58 @@ export const metricsFields = metrics.omit({ kind: true })
 export const validationFields = validation.omit({ kind: true })
 
 export const jobEvent = z.discriminatedUnion('kind', [
-  z.strictObject({ kind: z.literal('started'), time, job: z.enum(['inner', 'outer', 'evaluate']), resumedFrom: z.number().nullable() }),
+  z.strictObject({
+    kind: z.literal('started'),
+    time,
+    job: z.enum(['inner', 'outer', 'evaluate']),
+    resumedFrom: z.number().nullable(),
+  }),
+  /**
+   * Before any model is loaded: what the job takes by the estimate, in parts, of the bytes that it may take, and what it does to fit.
+   * `loadedInTurn`: models are loaded when they are needed, and others closed. `packed`: models whose weights are held twice.
+   */
+  z.strictObject({
+    kind: z.literal('memory'),
+    time,
+    total: z.number(),
+    parts: z.array(z.strictObject({ name: z.string(), bytes: z.number() })),
+    limit: z.number(),
+    limitFrom: z.enum(['job', 'free memory']),
+    /** Bytes that batches go by: the limit that the run began with. */
+    batchLimit: z.number(),
+    checkpointBlocks: z.boolean(),
+    loadedInTurn: z.boolean(),
+    packed: z.array(z.string()),
+    reason: z.string(),
+  }),
+  /** At the end: the largest that the process was (null where the system does not say), the estimate, and how often a model was loaded. */
+  z.strictObject({
+    kind: z.literal('memory-used'),
+    time,
+    peak: z.number().nullable(),
+    estimate: z.number(),
+    loads: z.number(),
+  }),
   /** A stretch of work with a bar of its own; `total` 0 = not known yet. */
-  z.strictObject({ kind: z.literal('phase'), time, phase: z.string(), title: z.string(), total: z.number(), unit: z.string() }),
+  z.strictObject({
+    kind: z.literal('phase'),
+    time,
+    phase: z.string(),
+    title: z.string(),
+    total: z.number(),
+    unit: z.string(),
+  }),
   progress,
   metrics,
   validation,
   z.strictObject({ kind: z.literal('checkpoint'), time, step: z.number(), folder: z.string(), best: z.boolean() }),
-  z.strictObject({ kind: z.literal('question'), time, index: z.number(), correct: z.boolean(), strict: z.boolean().nullable() }),
+  z.strictObject({
+    kind: z.literal('question'),
+    time,
+    index: z.number(),
+    correct: z.boolean(),
+    strict: z.boolean().nullable(),
+  }),
   z.strictObject({ kind: z.literal('log'), time, level: z.enum(['info', 'warning']), message: z.string() }),
   z.strictObject({
     kind: z.literal('finished'),
@@ -76,7 +120,14 @@ export const jobEvent = z.discriminatedUnion('kind', [
   }),
   /** Stopped on request at a step boundary; `resumable` at `step`. */
   z.strictObject({ kind: z.literal('stopped'), time, step: z.number(), resumable: z.boolean() }),
-  z.strictObject({ kind: z.literal('failed'), time, what: z.string(), why: z.string(), next: z.string(), detail: z.string().optional() }),
+  z.strictObject({
+    kind: z.literal('failed'),
+    time,
+    what: z.string(),
+    why: z.string(),
+    next: z.string(),
+    detail: z.string().optional(),
+  }),
 ])
 
 export type JobEvent = z.infer<typeof jobEvent>

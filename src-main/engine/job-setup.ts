@@ -7,7 +7,14 @@ import { basename } from 'node:path'
 import type { Agent } from './agents/agent'
 import { WatchedAgent } from './agents/context-watch'
 import { OnnxAgent } from './agents/onnx-agent'
+import { SessionPool } from './agents/session-pool'
+import type { JobContext } from './job-context'
 import type { AgentSpec, JobSpec, OuterJob } from './job-spec'
+import { earlierMemory } from './memory/earlier'
+import type { MemoryPart } from './memory/estimate'
+import type { MemoryPlan } from './memory/job-memory'
+import { peakMemory } from './memory/machine'
+import { type AgentWork, settleMemory } from './memory/settle'
 import { readConfig } from './models/families'
 import { modelFingerprint, weightsIdentity } from './models/fingerprint'
 import { openTextWeights } from './models/weights'
@@ -35,10 +42,12 @@ export interface Model {
 /** Sessions, agents and link sessions of a job; weights that agents share are loaded once, also where two folders hold the same files. */
 export class Resources {
   readonly links: LinkSessions
+  private readonly pool = new SessionPool()
+  private plan: MemoryPlan | null = null
   private readonly models = new Map<string, Promise<Model>>()
   /** By what they read: folders keep their own names and texts over one session. */
   private readonly sessions = new Map<string, OnnxAgent>()
-  private readonly watched: WatchedAgent[] = []
+  private readonly watched = new Map<Agent, { readonly watched: WatchedAgent; readonly opened: OnnxAgent }>()
 
   constructor(
     private readonly options: Pick<JobSpec, 'device' | 'threads' | 'promptPack'> & {
@@ -86,7 +95,41 @@ export class Resources {
 
   /** What the models' texts come to, where they went beyond what a model was made for. */
   tellContexts(): void {
-    for (const agent of this.watched) agent.tellSum()
+    for (const { watched } of this.watched.values()) watched.tellSum()
+  }
+
+  /**
+   * Estimates what the job takes and decides how it fits, before any model computes: to be called before the run begins. UserError where
+   * it does not. `work`: what each member is asked for.
+   */
+  settleMemory(
+    ctx: JobContext,
+    job: Pick<JobSpec, 'memoryLimit' | 'checkpointBlocks'>,
+    work: readonly (AgentWork & { readonly agent: Agent; readonly name: string })[],
+    beside: readonly MemoryPart[],
+  ): void {
+    const agents = work.map((w) => ({ ...w, agent: this.watched.get(w.agent)!.opened }))
+    this.plan = settleMemory(
+      ctx,
+      job,
+      { agents, beside },
+      {
+        pool: this.pool,
+        keepsPasses: this.options.keepsPasses ?? false,
+        earlier: ctx.resume ? earlierMemory(ctx.output) : null,
+      },
+    )
+  }
+
+  /** What the process came to, beside what was expected; nothing where no estimate was made. */
+  tellMemory(ctx: JobContext): void {
+    if (this.plan)
+      ctx.say({
+        kind: 'memory-used',
+        peak: peakMemory(),
+        estimate: this.plan.estimate.total,
+        loads: this.pool.loads,
+      })
   }
 
   async dispose(): Promise<void> {
@@ -103,9 +146,12 @@ export class Resources {
     const identity = await weightsIdentity(folder, weights)
     let opened = this.sessions.get(identity)
     if (!opened)
-      this.sessions.set(identity, (opened = new OnnxAgent(config, weights, { device, threads, keepsPasses })))
+      this.sessions.set(
+        identity,
+        (opened = new OnnxAgent(config, weights, { device, threads, keepsPasses, pool: this.pool })),
+      )
     const agent = new WatchedAgent(opened, opened.config.maxPositions, await this.nameOf(folder), this.warn)
-    this.watched.push(agent)
+    this.watched.set(agent, { watched: agent, opened })
     return {
       folder,
       agent,

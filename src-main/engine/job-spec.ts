@@ -76,12 +76,18 @@ const common = {
   cache: path.optional(),
   /** Threads of the compute engine; default: all physical cores. */
   threads: upTo(1024).optional(),
+  /** Bytes that the job may take; default: what is free when it starts, less a reserve. */
+  memoryLimit: z.number().int().min(1).optional(),
+  /** Compute blocks again for their gradients, which takes less memory and more time; default: where it would not fit otherwise. */
+  checkpointBlocks: z.boolean().optional(),
 }
 
 /** sequential, mixture, distillation, deliberation, or the path of a style file (.json; styles/style-file.ts). */
 const style = z.string().min(1).default('sequential')
 
-const innerLinkType = z.enum(Object.keys(innerLinkTypes) as [InnerLinkType, ...InnerLinkType[]]).default('ln_res_adapter')
+const innerLinkType = z
+  .enum(Object.keys(innerLinkTypes) as [InnerLinkType, ...InnerLinkType[]])
+  .default('ln_res_adapter')
 const outerLinkType = z.enum(Object.keys(outerLinkTypes) as [OuterLinkType, ...OuterLinkType[]])
 
 /**
@@ -112,7 +118,13 @@ export const agentSpec = z.strictObject({
  * that the job names itself go before the system's. A path alone: its folder.
  */
 export const systemSpec = z.union([
-  path.transform((folder) => ({ folder, parts: {} as Record<string, string>, outer: true, name: undefined, benchmark: undefined })),
+  path.transform((folder) => ({
+    folder,
+    parts: {} as Record<string, string>,
+    outer: true,
+    name: undefined,
+    benchmark: undefined,
+  })),
   z.strictObject({
     /** A published system's, which has a style; absent: a system of the job's style. */
     name: z.enum(releasedNames).optional(),
@@ -173,7 +185,12 @@ export const innerJob = z.strictObject({
   ...saving,
   /** Judge the link by its rollouts on held-out rows: how often the agent's own head reads the rolled-out latents as the target text. */
   validation: z
-    .strictObject({ data: dataSpec, every: count.default(100), latentSteps: latentRows.default(32), patience: countOrZero.default(0) })
+    .strictObject({
+      data: dataSpec,
+      every: count.default(100),
+      latentSteps: latentRows.default(32),
+      patience: countOrZero.default(0),
+    })
     .optional(),
 })
 

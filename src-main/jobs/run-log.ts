@@ -4,6 +4,7 @@
  */
 import { createWriteStream, statSync, type WriteStream } from 'node:fs'
 import type { JobEvent } from '../engine/job-events'
+import { inGigabytes } from '../engine/memory/estimate'
 
 export class RunLog {
   private readonly stream: WriteStream
@@ -66,6 +67,12 @@ function describe(event: JobEvent): string | null {
       return `validation at step ${event.step}: ${event.name} ${event.value} (n = ${event.n})${event.best ? ', best so far' : ''}`
     case 'checkpoint':
       return `checkpoint at step ${event.step}: ${event.folder}`
+    case 'memory':
+      return `memory: ${event.reason}`
+    case 'memory-used':
+      return event.peak === null
+        ? null
+        : `memory: ${inGigabytes(event.peak)} at the most, about ${inGigabytes(event.estimate)} had been expected`
     case 'log':
       return event.level === 'warning' ? `warning: ${event.message}` : event.message
     case 'finished':

@@ -54,6 +54,8 @@ export function addEvent(journal: RunJournal, event: JobEvent): RunJournal {
     case 'metrics':
       return { ...journal, lastMetrics: metricPointOf(event) }
     case 'validation':
+    case 'memory':
+    case 'memory-used':
       return journal
     case 'checkpoint': {
       const { step, time, best, folder } = event

@@ -24,12 +24,13 @@ import { TorchGenerator } from '../nn/torch-generator'
 import { isSearched } from '../released/recommended'
 import { checkPrompts } from '../styles/check-prompts'
 import { checkLinkKeys, inRoleOrder, roleIn } from '../styles/registry'
-import type { PromptSettings } from '../styles/row-prompts'
+import { agentStage, type PromptSettings } from '../styles/row-prompts'
 import { usualShortestPrefix } from '../styles/stage-text'
 import type { StyleDefinition } from '../styles/style'
 import { openStyle } from '../styles/style-file'
 import type { OuterLink, Team } from '../styles/team'
 import { answerRetrySuffix, promptPackHash } from '../text'
+import { answerWork } from './answer-memory'
 import { answer, type AnswerSettings, type System } from './answer'
 import { type Question, readQuestions } from './questions'
 import { resultRecord, sampleRecord, type ResultRecord, type SampleRecord } from './sample-record'
@@ -89,6 +90,7 @@ export async function evaluate(ctx: JobContext, job: EvaluateJob, resources: Res
     agents: models.map((m) => m?.agent ?? null),
     team: given ? await openLinks(job, style, agents as readonly AgentSpec[], given, resources) : null,
   }
+  await settleMemory(ctx, job, prompts, questions, system, resources)
   const records = ctx.resume ? await answeredSoFar(job, questions) : new Map<number, SampleRecord[]>()
   await ctx.begin()
   ctx.say({ kind: 'started', job: 'evaluate', resumedFrom: ctx.resume ? records.size : null })
@@ -126,6 +128,39 @@ export async function evaluate(ctx: JobContext, job: EvaluateJob, resources: Res
     }
   }
   return finish(job, prompts, questions, records, spent + (performance.now() - started) / 1000)
+}
+
+/** By the longest questions, as their prompts are in the first rounds. */
+async function settleMemory(
+  ctx: JobContext,
+  job: EvaluateJob,
+  prompts: PromptSettings,
+  questions: readonly Question[],
+  system: System,
+  resources: Resources,
+): Promise<void> {
+  const { style } = prompts
+  const longest = inOrder(questions).slice(0, 4)
+  const lengths = new Map<string, { whole: number; before: number }>()
+  for (const [agent, there] of system.agents.entries())
+    for (const round of there ? [0, 1] : []) {
+      const stages = await Promise.all(longest.map((q) => agentStage(prompts, q.facts, agent, round)))
+      const most = (of: (ids: readonly (readonly number[])[]) => number) =>
+        Math.max(1, ...stages.map((s) => of(s.prompt.ids)))
+      lengths.set(`${agent} ${round}`, {
+        whole: most((ids) => ids.reduce((n, piece) => n + piece.length, 0)),
+        before: most((ids) => (ids.length > 1 ? ids[0].length : 0)),
+      })
+    }
+  const work = answerWork(style, job, (agent, round) => lengths.get(`${agent} ${Math.min(round, 1)}`)!)
+  const links = system.team ? [...system.team.members.map((m) => m.inner), ...system.team.links] : []
+  const parameters = links.flatMap((link) => Object.values(link.parameters))
+  resources.settleMemory(
+    ctx,
+    job,
+    system.agents.flatMap((agent, i) => (agent ? [{ ...work[i], agent, name: style.roles[i].role }] : [])),
+    [{ name: 'links', bytes: parameters.reduce((n, v) => n + v.byteLength, 0) }],
+  )
 }
 
 /** A single agent needs no others; a team needs every role once. */

@@ -35,6 +35,14 @@ export function containerLimits(proc = '/proc/self/cgroup', mount = '/sys/fs/cgr
   }
 }
 
+/** The largest that this process has been so far; null where the system does not say. */
+export function peakMemory(): number | null {
+  const status = read('/proc/self/status')
+  const kilobytes = /^VmHWM:\s+(\d+) kB$/m.exec(status ?? '')?.[1]
+  if (kilobytes !== undefined) return Number(kilobytes) * 1024
+  return process.resourceUsage().maxRSS * 1024 || null
+}
+
 function read(path: string): string | null {
   try {
     return readFileSync(path, 'utf8').trim()

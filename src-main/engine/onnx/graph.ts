@@ -255,6 +255,11 @@ export class Graph {
     this.dims.set(symbol, value)
   }
 
+  /** What has the value of a dimension at run time, where something in this graph computes it. */
+  computedDim(dim: string): Value | undefined {
+    return this.dims.get(dim)
+  }
+
   private findDim(dim: string): Value | undefined {
     return this.dims.get(dim) ?? this.parent?.findDim(dim)
   }

@@ -10,7 +10,7 @@ import type { Judgement } from './loop'
 import { placesRight } from './reading'
 
 /** Rows that are rolled out together. */
-const batchRows = 32
+export const batchRows = 32
 
 /** The share of places within `steps` that are read right; beside it that of texts of which every such place is. */
 export async function judgeRollouts(

@@ -20,7 +20,8 @@ import { BatchOrder } from './data-order'
 import { type PairRow, pairPositions, pairsOf } from './inner-pairs'
 import { innerStep } from './inner-step'
 import { type InnerData, type InnerText, readInnerData, tokenise } from './inner-texts'
-import { judgeRollouts } from './inner-validation'
+import { innerBeside, innerWork } from './inner-memory'
+import { batchRows as heldOutRows, judgeRollouts } from './inner-validation'
 import { loadInnerLink } from './link-files'
 import { innerParameters } from './optimiser'
 import { hashOf, StateCollection } from './state-store'
@@ -70,6 +71,13 @@ export async function trainInner(
   const order = { rows: items.length, batchSize: job.batchSize, generator: shared }
   const batches = resumed ? BatchOrder.resume(order, resumed.dataOrder) : new BatchOrder(order)
   const judged = heldOut && job.validation ? await heldOutItems(model.text, heldOut, job) : []
+  const heldOutTexts = job.validation ? { items: judged, steps: job.validation.latentSteps, rows: heldOutRows } : null
+  resources.settleMemory(
+    ctx,
+    job,
+    [{ ...innerWork(items, job.batchSize, heldOutTexts), agent: model.agent, name: job.role }],
+    innerBeside(width, type, items, job.batchSize, job.accumulate),
+  )
   await ctx.begin()
 
   if (lastNorm === 'embedding' && !startLink)

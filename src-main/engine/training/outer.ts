@@ -38,6 +38,8 @@ import { readHeldOut } from './held-out'
 import { gradientWatch } from './gradient-watch'
 import { embeddingScale, lastNormUnits, scaleLastNorm } from './last-norm'
 import { recordedOptions } from './recorded-options'
+import { longestRows } from './longest-rows'
+import { outerBeside, outerWork } from './outer-memory'
 import { neededRounds } from './rounds-column'
 import { DiskStateStore, hashOf } from './state-store'
 import { describeFilled, OuterSamples, outerColumns, publishedNulls } from './training-texts'
@@ -101,6 +103,27 @@ export async function trainOuter(
     : null
   const shared = resumed ? TorchGenerator.fromState(resumed.generator) : generator
   const batches = batchSource(rows.length, job.batchSize, needs, shared, resumed?.dataOrder ?? null)
+  const samples = new OuterSamples(prompts, rows, job.task, range.to, (w) => ctx.warn(w))
+  const options: Omit<UnrollOptions, 'rounds'> = {
+    states,
+    feedback,
+    cap: job.latentCap,
+    latentSteps: job.latentCap,
+    earlierWeight: job.superviseFinalOnly ? null : job.earlierRoundsWeight,
+    maxLength: job.maxLength,
+    tooLong: repeats('cut-beginning', job.mode) ? 'cut-left' : 'leave-out',
+    divisor: job.batchSize * job.accumulate,
+    shortestPrefix: usualShortestPrefix,
+    keepRoundGradients: job.accumulate > 1,
+  }
+  const longest = await Promise.all(longestRows(rows).map((i) => samples.sample(i)))
+  const work = outerWork(style, longest, { ...options, rounds: range.to }, job.batchSize, heldOutShape(job))
+  resources.settleMemory(
+    ctx,
+    job,
+    work.map((w, i) => ({ ...w, agent: members[i].agent, name: style.roles[i].role })),
+    outerBeside(team, job.batchSize, { ...options, rounds: range.to }, rows.length),
+  )
   await ctx.begin()
 
   if (lastNorm === 'embedding' && job.startFrom === undefined) await scaleToReceivers(team, texts)
@@ -134,7 +157,6 @@ export async function trainOuter(
         threads: job.threads,
         units,
       })
-    const samples = new OuterSamples(prompts, rows, job.task, range.to, (w) => ctx.warn(w))
     const skips = new Map<SkipCause, number>()
     const watch = gradientWatch(style, (w) => ctx.warn(w))
     const idle = idleLinks(style, range.to, !job.superviseFinalOnly)
@@ -142,18 +164,6 @@ export async function trainOuter(
       ctx.warn(
         `Links that carry nothing in ${range.to === 1 ? 'one round' : `${range.to} rounds`} stay as they start: ${idle.join(', ')}.`,
       )
-    const options: Omit<UnrollOptions, 'rounds'> = {
-      states,
-      feedback,
-      cap: job.latentCap,
-      latentSteps: job.latentCap,
-      earlierWeight: job.superviseFinalOnly ? null : job.earlierRoundsWeight,
-      maxLength: job.maxLength,
-      tooLong: repeats('cut-beginning', job.mode) ? 'cut-left' : 'leave-out',
-      divisor: job.batchSize * job.accumulate,
-      shortestPrefix: usualShortestPrefix,
-      keepRoundGradients: job.accumulate > 1,
-    }
 
     async function step(draw: () => { rows: readonly number[]; number: number }): Promise<StepReport | EmptyStep> {
       const results: UnrollResult[] = []
@@ -240,6 +250,11 @@ export async function trainOuter(
   } finally {
     store.close()
   }
+}
+
+/** Held-out questions run in batches of 32. */
+function heldOutShape({ validation }: OuterJob): Parameters<typeof outerWork>[4] {
+  return validation ? { latentSteps: validation.latentSteps, maxNewTokens: validation.maxNewTokens, rows: 32 } : null
 }
 
 /** Fresh links that end in a layer norm say vectors as long as their receivers' embeddings. */

@@ -22,7 +22,7 @@ interface Entry {
 }
 
 /** Memory of one store, bytes: what was read or written last stays. */
-const memoryLimit = 512 * 2 ** 20
+export const memoryLimit = 512 * 2 ** 20
 
 export interface StateStore {
   /** `agent` names the collection, `key` (any JSON value) the entry in it. */

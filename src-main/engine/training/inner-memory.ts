@@ -1,0 +1,49 @@
+/** What inner training asks of its model, for the estimate of its memory. */
+import type { MemoryPart } from '../memory/estimate'
+import type { AgentWork } from '../memory/settle'
+import { innerParameterShapes, type InnerLinkType } from '../nn/link-types'
+import { type PairRow, pairPositions } from './inner-pairs'
+import { trainedCopies } from './outer-memory'
+import { memoryLimit as stateMemory } from './state-store'
+
+/** `judged`: held-out texts that are rolled out so far. */
+export function innerWork(
+  items: readonly PairRow[],
+  batch: number,
+  judged: { readonly items: readonly PairRow[]; readonly steps: number; readonly rows: number } | null,
+): AgentWork {
+  const places = items.reduce((n, row) => Math.max(n, row.latentEnd - 1), 1)
+  const asked = items.reduce((n, row) => Math.max(n, pairPositions(row).length), 1)
+  const prompt = judged?.items.reduce((n, row) => Math.max(n, row.promptLength), 1) ?? 0
+  return {
+    passes: [
+      { task: 'states', rows: batch, places, asked },
+      ...(judged && judged.items.length > 0
+        ? [
+            { task: 'rollout', rows: judged.rows, places: prompt, steps: judged.steps } as const,
+            { task: 'logits', rows: judged.rows, places: prompt + judged.steps, asked: judged.steps } as const,
+          ]
+        : []),
+    ],
+  }
+}
+
+/** `accumulate` batches of pairs, of which a step has all at hand. */
+export function innerBeside(
+  width: number,
+  type: InnerLinkType,
+  items: readonly PairRow[],
+  batch: number,
+  accumulate: number,
+): MemoryPart[] {
+  const link = innerParameterShapes(type, width).reduce((n, { shape }) => n + 4 * shape.reduce((a, b) => a * b, 1), 0)
+  const pairs = items.map((row) => pairPositions(row).length)
+  const all = pairs.reduce((a, b) => a + b, 0)
+  const most = pairs.reduce((a, b) => Math.max(a, b), 0)
+  return [
+    { name: 'link, its gradient and the optimiser', bytes: trainedCopies * link },
+    // states, embeddings, and what the link makes of them with its gradient
+    { name: 'pairs of a step', bytes: 4 * width * most * batch * (2 * accumulate + 8) },
+    { name: 'states that are kept', bytes: Math.min(stateMemory, 4 * width * all) },
+  ]
+}
