@@ -24,6 +24,16 @@ import {
   workNames,
   type WorkRecord,
 } from './measure'
+import {
+  demoModel,
+  measureMemory,
+  memoryCases,
+  type MemoryRecord,
+  memoryTable,
+  memoryTolerance,
+  modelWithText,
+  runMemoryChild,
+} from './memory'
 import { writeRandomModel } from './random-model'
 import { type ReadyCase, readyCase } from './ready-case'
 import { agreementTable, aims, gemmLines, ownTable, type Pair, pairTable, seriesTable } from './report'
@@ -49,6 +59,7 @@ const usage = `npm run bench -- [--weights DIR] [--only NAMES] [--against PYTHON
 
 --only takes more than runs by itself:
 ${furtherNames}
+  memory        estimates of jobs' memory against what their processes come to
   browser       waits of the data browser on a generated set of a million rows
   download      downloads over loopback, next to curl`
 
@@ -56,6 +67,7 @@ interface Settings {
   readonly screens: readonly ScreenWork[]
   readonly folders: Readonly<Record<ModelName, string>>
   readonly gemm: boolean
+  readonly memory: boolean
   readonly cases: readonly BenchCase[]
   readonly threads: number
   readonly repeats: number
@@ -68,6 +80,7 @@ async function main(args: readonly string[]): Promise<number> {
     await runChild(JSON.parse(args[1]) as ChildRequest)
     return 0
   }
+  if (args[0] === '--memory-child') return runMemoryChild(args[1])
   const text = { type: 'string' } as const
   const { values } = parseOptions(
     args,
@@ -135,11 +148,11 @@ async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-function chosen(only: string | undefined): Pick<Settings, 'gemm' | 'cases' | 'screens'> {
-  if (only === undefined) return { gemm: true, cases: [...casesByDefault], screens: [] }
+function chosen(only: string | undefined): Pick<Settings, 'gemm' | 'cases' | 'screens' | 'memory'> {
+  if (only === undefined) return { gemm: true, memory: false, cases: [...casesByDefault], screens: [] }
   const names = only.split(',')
   const cases = names
-    .filter((name) => name !== 'gemm' && !isScreen(name))
+    .filter((name) => name !== 'gemm' && name !== 'memory' && !isScreen(name))
     .flatMap((name) => {
       const found = casesNamed(name)
       if (!found) throw new UsageError(`There is no work "${name}".`, usage)
@@ -147,6 +160,7 @@ function chosen(only: string | undefined): Pick<Settings, 'gemm' | 'cases' | 'sc
     })
   return {
     gemm: names.includes('gemm'),
+    memory: names.includes('memory'),
     cases: [...new Set(cases)],
     screens: screenWorks.filter((s) => names.includes(s)),
   }
@@ -192,10 +206,50 @@ async function alone(settings: Settings): Promise<Report> {
   }
   const screens = await measureScreens(settings)
   const flat = [...records].map(([work, [record]]) => ({ work, variant: 'ours', ...record }))
+  const memory = settings.memory ? await memoryRecords(settings) : null
   return {
-    ok: true,
-    json: { records: [...(gemm ? [{ work: 'gemm', variant: 'ours', ...gemm }] : []), ...flat, ...screens] },
+    ok: memory === null || memory.every(({ off }) => Math.abs(off) <= memoryTolerance),
+    json: {
+      ...(memory ? { memory } : {}),
+      records: [...(gemm ? [{ work: 'gemm', variant: 'ours', ...gemm }] : []), ...flat, ...screens],
+    },
   }
+}
+
+/** Estimates against peaks, in a table; the bundle of this program is the child. */
+async function memoryRecords({ folders, scratch }: Settings): Promise<MemoryRecord[]> {
+  await makeMissing(folders, new Set(['llama']))
+  const random = await modelWithText(folders.llama, join(scratch, 'random'))
+  const more = { rounds: 2, latents: 16, steps: 2 }
+  const cases = [
+    ...(await memoryCases(
+      'demo',
+      demoModel,
+      scratch,
+      [
+        { words: 10, batchSize: 2 },
+        { words: 40, batchSize: 8 },
+      ],
+      more,
+    )),
+    ...(await memoryCases(
+      '135m',
+      () => random,
+      scratch,
+      [
+        { words: 10, batchSize: 1 },
+        { words: 80, batchSize: 4 },
+      ],
+      more,
+    )),
+  ]
+  const records: MemoryRecord[] = []
+  for (const c of cases) {
+    say(`${c.name} ...`)
+    records.push(await measureMemory(c, scratch, [process.execPath, fileURLToPath(import.meta.url)]))
+  }
+  process.stdout.write(memoryTable(records))
+  return records
 }
 
 async function measureScreens(settings: Settings): Promise<object[]> {
@@ -233,7 +287,8 @@ const referencePairs = 2
 
 async function against(settings: Settings, comparison: Comparison): Promise<Report> {
   const started = performance.now()
-  if (settings.screens.length > 0) throw new UsageError(`${settings.screens.join(' and ')} are measured alone.`, usage)
+  const alone = [...settings.screens, ...(settings.memory ? ['memory'] : [])]
+  if (alone.length > 0) throw new UsageError(`${alone.join(' and ')}: measured alone.`, usage)
   const { folders, threads, scratch } = settings
   const { python, script } = comparison
   const folder = folders.llama
