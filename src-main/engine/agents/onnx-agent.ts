@@ -69,7 +69,7 @@ export function computeType(config: Pick<DecoderConfig, 'halfType'>, device: Dev
 type Feeds = Record<string, ArrayInput>
 
 /** What an agent does to fit into the memory that there is. */
-export type MemoryChoice = Pick<AgentOptions, 'checkpointBlocks' | 'packSteps' | 'memoryLimit'> & {
+export type MemoryChoice = Pick<AgentOptions, 'checkpointBlocks' | 'keepsPasses' | 'packSteps' | 'memoryLimit'> & {
   readonly footprint: number
 }
 
@@ -85,8 +85,6 @@ export class OnnxAgent implements Agent, SessionOwner {
   private readonly embeddings: EmbeddingRows
   /** Bytes of kept passes. */
   private held = 0
-  /** Numbers of their parts, one for each layer. */
-  private readonly keptParts: readonly number[]
   /** Seconds that making the session took; 0 before the first use. */
   sessionSeconds = 0
 
@@ -103,7 +101,6 @@ export class OnnxAgent implements Agent, SessionOwner {
     this.absent = new Map(
       linkInputs(this.hiddenSize).map((p) => [p.name, new Float32Array(p.shape.reduce((a, b) => a * b, 1))]),
     )
-    this.keptParts = options.keepsPasses ? config.windows.map((_, i) => i) : []
     this.embeddings = new EmbeddingRows(weights, config)
     // checks names, shapes and dtypes of all weights now rather than at the first run
     this.buildGraph()
@@ -120,6 +117,11 @@ export class OnnxAgent implements Agent, SessionOwner {
       stepWeights: this.packsSteps ? (around) => weights.packedIn(around) : undefined,
     })
     return root
+  }
+
+  /** Numbers of the parts of a kept pass, one for each layer. */
+  private get keptParts(): readonly number[] {
+    return this.options.keepsPasses ? this.config.windows.map((_, i) => i) : []
   }
 
   private get packsSteps(): boolean {

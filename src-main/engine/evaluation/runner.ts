@@ -20,6 +20,7 @@ import {
 } from '../job-setup'
 import type { JobEventOf } from '../job-events'
 import type { AgentSpec, EvaluateJob } from '../job-spec'
+import { smallSessionBytes } from '../memory/runtime-share'
 import { TorchGenerator } from '../nn/torch-generator'
 import { isSearched } from '../released/recommended'
 import { checkPrompts } from '../styles/check-prompts'
@@ -159,7 +160,13 @@ async function settleMemory(
     ctx,
     job,
     system.agents.flatMap((agent, i) => (agent ? [{ ...work[i], agent, name: style.roles[i].role }] : [])),
-    [{ name: 'links', bytes: parameters.reduce((n, v) => n + v.byteLength, 0) }],
+    [
+      { name: 'links', bytes: parameters.reduce((n, v) => n + v.byteLength, 0) },
+      {
+        name: 'sessions of links',
+        bytes: smallSessionBytes * new Set(system.team?.links.map((l) => l.graph)).size,
+      },
+    ],
   )
 }
 

@@ -32,6 +32,8 @@ export interface MemoryPlan {
   readonly limitFrom: 'job' | 'free memory'
   readonly estimate: MemoryEstimate
   readonly checkpointBlocks: boolean
+  /** Passes are kept for their gradients: not where blocks are computed again. */
+  readonly keepsPasses: boolean
   /** Models take turns, as not all of them fit together. */
   readonly inTurn: boolean
   /** Of the models in order: are weights kept once more for steps? */
@@ -59,11 +61,14 @@ interface Way {
   readonly packs: boolean
 }
 
-/** From what costs nothing to what costs most time. */
+/** From what costs nothing to what costs most time. Copies of weights for steps go early where all stay loaded, late where loading counts. */
 const ways: readonly Way[] = [
   { checkpointBlocks: false, inTurn: false, packs: true },
   { checkpointBlocks: false, inTurn: false, packs: false },
+  { checkpointBlocks: true, inTurn: false, packs: true },
   { checkpointBlocks: true, inTurn: false, packs: false },
+  { checkpointBlocks: false, inTurn: true, packs: true },
+  { checkpointBlocks: true, inTurn: true, packs: true },
   { checkpointBlocks: false, inTurn: true, packs: false },
   { checkpointBlocks: true, inTurn: true, packs: false },
 ]
@@ -85,26 +90,31 @@ export function planMemory(
         : way.checkpointBlocks === asked.checkpointBlocks) &&
       (work.models.length > 1 || !way.inTurn),
   )
-  // a job that says that blocks are to be recomputed may have its weights twice all the same
-  const tried = asked.checkpointBlocks ? [{ ...open[0], packs: true }, ...open] : open
-  const plans = tried.map((way) => planned(work, memory, way))
-  const fitting = plans.findIndex(({ estimate }) => estimate.total <= memory.limit)
-  if (fitting < 0) throw tooLarge(plans.reduce((a, b) => (b.estimate.total < a.estimate.total ? b : a)))
-  const plan = plans[fitting]
+  const plans: MemoryPlan[] = []
+  let plan: MemoryPlan | undefined
+  for (const way of open) {
+    const next = planned(work, memory, way)
+    plans.push(next)
+    if (next.estimate.total > memory.limit) continue
+    plan = next
+    break
+  }
+  if (!plan) throw tooLarge(plans.reduce((a, b) => (b.estimate.total < a.estimate.total ? b : a)))
   const costsTime = plan.inTurn || (plan.checkpointBlocks && asked.checkpointBlocks !== true)
   return { ...plan, costsTime, reason: reasonOf(plan, plans[0], asked.checkpointBlocks) }
 }
 
 function planned(work: JobWork, { limit, from, batches = limit }: MemoryRoom, way: Way): MemoryPlan {
   const models = work.models.map((model) => {
-    const { memory, keepsPasses } = model
+    const { memory } = model
+    const keepsPasses = model.keepsPasses && !way.checkpointBlocks
     const choice = { keepsPasses, checkpointBlocks: way.checkpointBlocks, limit: batches }
     const packs = way.packs && packsSteps(memory.weights.held, batches)
     const held = memory.weights.held
     const packed = packs ? memory.weights.packed : 0
     const session = memory.session(choice)
     const working = memory.working(model.passes, choice)
-    const recorded = model.recorded.map((pass) => memory.kept(pass, choice))
+    const recorded = (keepsPasses ? model.recorded : []).map((pass) => memory.kept(pass, choice))
     const most = keptBytes(batches) + Math.max(0, ...recorded)
     const kept = Math.min(
       recorded.reduce((a, b) => a + b, 0),
@@ -145,6 +155,7 @@ function planned(work: JobWork, { limit, from, batches = limit }: MemoryRoom, wa
     limitFrom: from,
     estimate,
     checkpointBlocks: way.checkpointBlocks,
+    keepsPasses: !way.checkpointBlocks && work.models.some((m) => m.keepsPasses),
     inTurn: way.inTurn,
     packs: models.map((m) => m.packs),
     footprints: models.map((m) => m.footprint),

@@ -1,7 +1,10 @@
 /** What a process of the engine holds before it has a model. */
 
 /**
- * Node with the engine's own code and ONNX Runtime with its libraries, bytes: measured with onnxruntime-node 1.30 on Node 20 and Linux,
- * of which two thirds are pages of program files.
+ * Node with the engine's own code, ONNX Runtime and tokenizers, bytes: what is left of the peak of jobs on the demo's models (of one
+ * megabyte each) when all else is taken off. onnxruntime-node 1.30 on Node 20 and Linux; half of it are pages of program files.
  */
-export const runtimeBytes = 105e6
+export const runtimeBytes = 128e6
+
+/** A session over a graph of a few nodes, as links have: its threads and the first stretch of memory that it takes. */
+export const smallSessionBytes = 1.2e6

@@ -53,7 +53,7 @@ export function settleMemory(
       memory,
       keepsPasses,
       passes: own.flatMap(({ passes }) => passes),
-      recorded: keepsPasses ? own.flatMap(({ recorded = [] }) => recorded) : [],
+      recorded: own.flatMap(({ recorded = [] }) => recorded),
       prefixes: places.reduce((n, p) => n + (p > 0 ? memory.cache(p) : 0), 0),
     }
   })
@@ -82,6 +82,7 @@ export function settleMemory(
     agent.settle({
       footprint: plan.footprints[i],
       checkpointBlocks: plan.checkpointBlocks,
+      keepsPasses: plan.keepsPasses,
       packSteps: plan.packs[i],
       memoryLimit: plan.batchLimit,
     })

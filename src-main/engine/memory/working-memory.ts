@@ -2,8 +2,8 @@
 import { attentionLayers, type DecoderConfig } from '../models/config'
 import { deltaChannels } from '../nn/delta-net'
 
-/** What the runtime keeps of a graph of so many nodes; measured. */
-export const sessionBytes = (nodes: number): number => 12e3 * nodes
+/** What the runtime keeps of a graph of so many nodes; measured from 1,000 to 9,000. */
+export const sessionBytes = (nodes: number): number => 5e6 + 12e3 * nodes
 
 /** A forward pass over one text: each block's results are freed as it goes, what the caches keep is not counted here. */
 export function workingBytes(c: DecoderConfig, places: number): number {

@@ -1,6 +1,7 @@
 /** What a step of outer training asks of each agent, for the estimate of its memory: the longest texts that are found. */
 import type { PassShape } from '../memory/agent-memory'
 import type { MemoryPart } from '../memory/estimate'
+import { smallSessionBytes } from '../memory/runtime-share'
 import type { AgentWork } from '../memory/settle'
 import { linksInto, type StyleGraph } from '../styles/style'
 import type { Team } from '../styles/team'
@@ -97,10 +98,18 @@ export function outerBeside(team: Team, batch: number, options: UnrollOptions, r
   const stages = options.rounds * team.links.length
   return [
     { name: 'links, their gradients and the optimiser', bytes: inner + trainedCopies * outer },
+    // forward and gradients of each, inner and outer
+    {
+      name: 'sessions of links',
+      bytes:
+        smallSessionBytes *
+        2 *
+        (new Set(team.members.map((m) => m.innerGraph)).size + new Set(team.links.map((l) => l.graph)).size),
+    },
     { name: 'states that cross links', bytes: stages * batch * options.cap * widest * 4 * 4 },
     { name: 'first states that are kept', bytes: Math.min(stateMemory, rows * options.cap * first * 4) },
   ]
 }
 
 /** A trained parameter's value, its gradient, the part of one more crossing, two moments, and copies while it is computed or saved. */
-export const trainedCopies = 7
+export const trainedCopies = 6
