@@ -350,7 +350,7 @@ export class Studio {
     if (ran && begun && lost === undefined)
       return {
         kind: 'ready',
-        ...(await prepareJobData(checkSpec({ ...record.spec, output: folder }, `The run "${record.title}"`))),
+        ...(await this.dataOf(checkSpec({ ...record.spec, output: folder }, `The run "${record.title}"`))),
         resume: true,
       }
     const project = await this.projects.get(run.project)
@@ -365,7 +365,12 @@ export class Studio {
     const missing = step.requires.find((id) => !isStepDone(runs, id))
     if (missing !== undefined) return { kind: 'waiting', why: `The step "${missing}" that it needs is not done.` }
     const detail = lost === undefined ? undefined : `Starts anew with other links: ${lost} is not there any more.`
-    return { kind: 'ready', ...(await prepareJobData(this.specOf(project, step, runs, folder))), resume: false, detail }
+    return { kind: 'ready', ...(await this.dataOf(this.specOf(project, step, runs, folder))), resume: false, detail }
+  }
+
+  /** What has to be converted is, by the process that reads data: it takes long for large files. */
+  private dataOf(spec: JobSpec): ReturnType<typeof prepareJobData> {
+    return prepareJobData(spec, { convert: (file, field, target) => this.datasets.convert(file, field, target) })
   }
 
   private specOf(project: Project, step: PipelineStep, runs: readonly Run[], output: string): JobSpec {

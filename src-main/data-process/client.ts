@@ -15,6 +15,9 @@ export interface DataListener {
   output(text: string): void
 }
 
+/** Milliseconds without a call and without a data set that is open, after which the process ends. */
+const idleMs = 60_000
+
 /** Handles that one process may make. */
 const handlesEach = 1_000_000
 
@@ -34,6 +37,7 @@ export class DataProcess {
   private running: Running | null = null
   private calls = 0
   private started = 0
+  private idle: NodeJS.Timeout | undefined
 
   constructor(
     private readonly spawn: Spawn<ToData>,
@@ -46,6 +50,7 @@ export class DataProcess {
 
   /** Throws UserError. */
   call<O extends Operation>(operation: O, params: Params<O>, ticket: string | null = null): Promise<Result<O>> {
+    clearTimeout(this.idle)
     return new Promise<unknown>((resolve, reject) => {
       const running = this.running ?? this.start()
       const id = this.calls++
@@ -58,8 +63,19 @@ export class DataProcess {
     if (this.running) this.send(this.running, { kind: 'cancel', ticket })
   }
 
+  /** Nothing of it is needed any more: it ends after a while unless it is called again. */
+  rest(after = idleMs): void {
+    clearTimeout(this.idle)
+    this.idle = setTimeout(() => {
+      if (this.running && this.running.calls.size > 0) this.rest(after)
+      else this.stop()
+    }, after)
+    this.idle.unref()
+  }
+
   /** Ends the process; what is under way is answered with an error. */
   stop(): void {
+    clearTimeout(this.idle)
     const { running } = this
     this.running = null
     if (!running) return

@@ -1,6 +1,8 @@
 /** One row's prompt of a role as a run of that kind renders it: by the functions that runs themselves use. */
 import type { PreviewPiece, PromptPreview } from '../bridge/contract'
 import type { DataRow, RowReading } from '../engine/data/rows'
+import type { RawRow } from '../engine/data/read-lines'
+import { UserError } from '../engine/errors'
 import { questionIn } from '../engine/evaluation/questions'
 import { agentPrompt, agentStage, factsOf, promptVariant, slotSources } from '../engine/styles/row-prompts'
 import { linksInto } from '../engine/styles/style'
@@ -46,6 +48,7 @@ export async function preview(sets: OpenSets, params: PreviewParams): Promise<Pr
   const reader = runReader(style, params.use, agent, params.mapping, names)
   const from = await runRowsOf(set)
   const raw = await rawRow(set, from.kind === 'refused' ? { kind: 'table' } : from, params.place)
+  refuseHuge(raw, reader)
   const reading = reader.read(raw)
   const job = { context, agent, row: reading.row, params }
   const rendered = await render(job)
@@ -56,6 +59,24 @@ export async function preview(sets: OpenSets, params: PreviewParams): Promise<Pr
       `It is longer than the ${maxPositions} positions that the model was made for; it is read all the same.`,
     )
   return { ...rendered, leftOut, warnings, limit, maxPositions }
+}
+
+/** Characters of a row's texts. */
+const mostShown = 1_000_000
+
+/** A page cannot show a text of tens of megabytes. */
+function refuseHuge({ values }: RawRow, { columns }: RunReader): void {
+  let length = 0
+  for (const name of columns) {
+    const value = values[name]
+    length += typeof value === 'string' ? value.length : typeof value === 'object' ? JSON.stringify(value).length : 0
+  }
+  if (length > mostShown)
+    throw new UserError({
+      what: 'The prompt cannot be shown.',
+      why: `The row's texts have ${length.toLocaleString('en-GB')} characters.`,
+      next: 'Choose another row; the token lengths tell how many are too long.',
+    })
 }
 
 interface Job {

@@ -13,6 +13,7 @@ import type {
 } from '../bridge/contract'
 import type { Dataset } from '../datasets/dataset'
 import { type MappedColumn, saveRows, saveSplit } from '../datasets/derived'
+import { convertHere } from '../datasets/job-data'
 import { openDataset } from '../datasets/open-dataset'
 import { UserError } from '../engine/errors'
 import { check, type CheckParams } from './check'
@@ -48,6 +49,8 @@ export interface DataService {
   check(params: CheckParams, call: Call): Promise<MappingReport>
   preview(params: PreviewParams): Promise<PromptPreview>
   tokenLengths(params: LengthParams, call: Call): Promise<TokenLengths[]>
+  /** For a run that cannot read the file itself. */
+  convert(params: { file: string; field: string | null; target: string }): Promise<void>
   /** Returns the rows written. */
   save(params: OfRows & { mapping: FieldMapping; target: string }, call: Call): Promise<number>
   split(
@@ -99,6 +102,7 @@ export function makeService(sets: OpenSets): DataService {
     check: (params, call) => check(sets, params, call),
     preview: (params) => preview(sets, params),
     tokenLengths: (params, call) => tokenLengths(sets, params, call),
+    convert: ({ file, field, target }) => convertHere(file, field ?? undefined, target),
     save: async ({ handle, order, mapping, target }, { signal, progress }) => {
       const set = sets.get(handle)
       const rows = sets.order(set, order)

@@ -26,12 +26,21 @@ export interface JobData {
   takeBack(): Promise<void>
 }
 
-/** Throws UserError, having left nothing. */
-export async function prepareJobData(spec: JobSpec, options: Omit<OpenOptions, 'field'> = {}): Promise<JobData> {
+/** Writes a data file's rows as JSON lines. Throws UserError where one of them cannot be read. */
+export type Convert = (file: string, field: string | undefined, target: string) => Promise<void>
+
+type HereOptions = Pick<OpenOptions, 'cache' | 'signal'>
+
+/** `convert`: by whom that is done; default: in this process. Throws UserError, having left nothing. */
+export async function prepareJobData(
+  spec: JobSpec,
+  { convert, ...here }: HereOptions & { readonly convert?: Convert } = {},
+): Promise<JobData> {
+  const own: Convert = (file, field, target) => convertHere(file, field, target, here)
   const written = new Written(spec.output)
   try {
     return {
-      spec: (await prepareFields(spec, written, options)) as JobSpec,
+      spec: (await prepareFields(spec, written, convert ?? own)) as JobSpec,
       takeBack: () => written.takeBack(),
     }
   } catch (error) {
@@ -69,15 +78,15 @@ interface DataFields {
   readonly field?: string
 }
 
-async function prepareFields(value: unknown, written: Written, options: OpenOptions): Promise<unknown> {
+async function prepareFields(value: unknown, written: Written, convert: Convert): Promise<unknown> {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return value
   const entries: [string, unknown][] = []
   for (const [key, entry] of Object.entries(value))
     entries.push([
       key,
       key === 'data' && isData(entry)
-        ? await prepareOne(entry, written, options)
-        : await prepareFields(entry, written, options),
+        ? await prepareOne(entry, written, convert)
+        : await prepareFields(entry, written, convert),
     ])
   return Object.fromEntries(entries)
 }
@@ -86,7 +95,7 @@ function isData(value: unknown): value is DataFields {
   return typeof value === 'object' && value !== null && 'file' in value && typeof value.file === 'string'
 }
 
-async function prepareOne(data: DataFields, written: Written, options: OpenOptions): Promise<unknown> {
+async function prepareOne(data: DataFields, written: Written, convert: Convert): Promise<unknown> {
   const { file, field, ...rest } = data
   if (await engineReads(file)) return data
   await readableFileSize(file, 'data file')
@@ -97,7 +106,7 @@ async function prepareOne(data: DataFields, written: Written, options: OpenOptio
     () => true,
     () => false,
   )
-  if (!made) await written.write(target, () => convert(file, target, { ...options, field }))
+  if (!made) await written.write(target, () => convert(file, field, target))
   return { ...rest, file: target }
 }
 
@@ -115,8 +124,13 @@ export async function engineReads(file: string): Promise<boolean> {
   return encoding === 'utf-8' && promised === null && (format === 'jsonl' || size <= longestJson)
 }
 
-async function convert(file: string, target: string, options: OpenOptions): Promise<void> {
-  const dataset = await openDataset(file, options)
+export async function convertHere(
+  file: string,
+  field: string | undefined,
+  target: string,
+  options: HereOptions = {},
+): Promise<void> {
+  const dataset = await openDataset(file, { ...options, field })
   try {
     const { leftOut, problems } = dataset.info
     if (leftOut > 0) {

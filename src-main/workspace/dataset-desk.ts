@@ -81,6 +81,7 @@ export class DatasetDesk {
 
   async close(handle: string): Promise<void> {
     if (this.opened.delete(handle)) await this.process.call('close', { handle })
+    this.restIfUnused()
   }
 
   cancel(ticket: string): void {
@@ -161,10 +162,19 @@ export class DatasetDesk {
     }
   }
 
+  /** Writes the rows of a file as JSON lines, for a run. Throws UserError. */
+  convert(file: string, field: string | undefined, target: string): Promise<void> {
+    return this.process.call('convert', { file, field: field ?? null, target }).finally(() => this.restIfUnused())
+  }
+
   /** Ends the process. */
   stop(): void {
     this.opened.clear()
     this.process.stop()
+  }
+
+  private restIfUnused(): void {
+    if (this.opened.size === 0) this.process.rest()
   }
 
   /** Where a new set comes from. Throws UserError where the set is not open. */

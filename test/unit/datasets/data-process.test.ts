@@ -129,4 +129,25 @@ describe('long work', () => {
     expect(after.handle).not.toBe(before.handle)
     expect(data.pid).not.toBe(pid)
   })
+
+  it('converts for runs, with the same words for what cannot be', async () => {
+    const target = path.join(work, 'converted.jsonl')
+    const csv = path.join(work, 'small.csv')
+    writeFileSync(csv, 'a,b\n007,x\n')
+    await data.call('convert', { file: csv, field: null, target })
+    expect(readFileSync(target, 'utf8')).toBe('{"a":"007","b":"x"}\n')
+    writeFileSync(csv, 'a,b\n007\n1,2\n')
+    await expect(
+      data.call('convert', { file: csv, field: null, target: path.join(work, 'none.jsonl') }),
+    ).rejects.toThrow(/1 of its rows cannot be read \(Line 2 has 1 fields/)
+  })
+
+  it('ends when it is not needed for a while, which nobody is told as a loss', async () => {
+    const { pid } = data
+    data.rest(20)
+    await until(() => data.pid === undefined, 'it ended')
+    expect(heard.lost).toEqual([])
+    expect((await open(path.join(work, 'small.csv'))).rows).toBe(1)
+    expect(data.pid).not.toBe(pid)
+  })
 })

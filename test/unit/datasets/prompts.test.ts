@@ -243,6 +243,17 @@ describe('a preview of inner training', () => {
   })
 })
 
+describe('a row of tens of megabytes', () => {
+  it('is not sent to a page as a prompt', async () => {
+    const long = place.path('long.jsonl')
+    writeFileSync(long, JSON.stringify({ question: 'x'.repeat(2 ** 21), answer: '1' }))
+    const set = await service.open({ file: long, field: null, encoding: null }, call)
+    const params = { ...prompt('sequential', 'evaluate'), handle: set.handle, place: 0, role: 'solver', round: 1 }
+    await expect(service.preview(params)).rejects.toThrow(/cannot be shown\. The row's texts have 2,097,153 characters/)
+    await sets.close(set.handle)
+  })
+})
+
 describe('previews with the demo’s models and prompts', () => {
   it.each(['planner', 'critic', 'solver'])('%s', async (role) => {
     const opened = await service.open({ file: demo('train.jsonl'), field: null, encoding: null }, call)
@@ -339,9 +350,7 @@ describe('checked rows', () => {
         const over = report.problems.find(({ kind, field }) => kind === 'over-long' && field === own)
         expect(over?.rows ?? 0).toBe(fed.filter(({ cut }) => cut).length)
       }
-    expect((await check('inner', 'solver', { maxLength: 600 })).problems.map(({ kind }) => kind)).toContain(
-      'over-long',
-    )
+    expect((await check('inner', 'solver', { maxLength: 600 })).problems.map(({ kind }) => kind)).toContain('over-long')
   })
 
   it('of outer training are those that are not left out, for want of a text or for their length', async () => {
