@@ -219,12 +219,14 @@ async function alone(settings: Settings): Promise<Report> {
 /** Estimates against peaks, in a table; the bundle of this program is the child. */
 async function memoryRecords({ folders, scratch }: Settings): Promise<MemoryRecord[]> {
   await makeMissing(folders, new Set(['llama']))
-  const random = await modelWithText(folders.llama, join(scratch, 'random'))
+  const demo = join(root, 'native-assets', 'demo')
+  const random = await modelWithText(demo, folders.llama, join(scratch, 'random'))
   const more = { rounds: 2, latents: 16, steps: 2 }
   const cases = [
     ...(await memoryCases(
+      demo,
       'demo',
-      demoModel,
+      (agent) => demoModel(demo, agent),
       scratch,
       [
         { words: 10, batchSize: 2 },
@@ -233,6 +235,7 @@ async function memoryRecords({ folders, scratch }: Settings): Promise<MemoryReco
       more,
     )),
     ...(await memoryCases(
+      demo,
       '135m',
       () => random,
       scratch,

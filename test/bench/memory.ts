@@ -5,16 +5,14 @@
 import { spawn } from 'node:child_process'
 import { copyFile, mkdir, readdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { runJob } from '../../src-main/engine/engine'
 import type { JobEvent, JobEventOf } from '../../src-main/engine/job-events'
 import { jobSpec, type JobSpecInput } from '../../src-main/engine/job-spec'
 import { styleByName } from '../../src-main/engine/styles/registry'
 
-const demo = fileURLToPath(new URL('../native-assets/demo/', import.meta.url))
-
 /** One of three models of different widths. */
-export const demoModel = (agent: number): string => join(demo, 'models', ['planner', 'critic', 'solver'][agent % 3])
+export const demoModel = (demo: string, agent: number): string =>
+  join(demo, 'models', ['planner', 'critic', 'solver'][agent % 3])
 
 /** Share of the measured peak by which the estimate may be off. */
 export const memoryTolerance = 0.2
@@ -35,7 +33,7 @@ export interface MemoryRecord {
 }
 
 /** The random model of `weights` with the demo's tokenizer, which it needs to be given text. */
-export async function modelWithText(weights: string, folder: string): Promise<string> {
+export async function modelWithText(demo: string, weights: string, folder: string): Promise<string> {
   const planner = join(demo, 'models', 'planner')
   await mkdir(folder, { recursive: true })
   for (const file of await readdir(planner))
@@ -45,7 +43,7 @@ export async function modelWithText(weights: string, folder: string): Promise<st
 }
 
 /** Rows with every role's text, each about so many words of the demo's language. */
-async function writeRows(file: string, words: number, count: number): Promise<void> {
+async function writeRows(demo: string, file: string, words: number, count: number): Promise<void> {
   const lines = (await readFile(join(demo, 'train.jsonl'), 'utf8')).split('\n').slice(0, count)
   const rows = lines.map((line) => {
     const row = JSON.parse(line) as Record<string, unknown>
@@ -60,8 +58,9 @@ async function writeRows(file: string, words: number, count: number): Promise<vo
   await writeFile(file, rows.map((row) => JSON.stringify(row) + '\n').join(''))
 }
 
-/** `model`: a folder; `which`: how its cases are called. */
+/** `which`: how its cases are called; `modelOf`: the folder of each agent's model. */
 export async function memoryCases(
+  demo: string,
   which: string,
   modelOf: (agent: number) => string,
   scratch: string,
@@ -71,7 +70,7 @@ export async function memoryCases(
   const cases: MemoryCase[] = []
   for (const { words, batchSize } of sizes) {
     const file = join(scratch, `rows-${words}.jsonl`)
-    await writeRows(file, words, 8)
+    await writeRows(demo, file, words, 8)
     const data = { file }
     const size = `${words} words x ${batchSize}`
     const { rounds, latents, steps } = more
