@@ -9,7 +9,8 @@ import { makeService } from '../../../src-main/data-process/service'
 import { readRows } from '../../../src-main/engine/data/rows'
 import { readQuestions } from '../../../src-main/engine/evaluation/questions'
 import type { SampleRecord } from '../../../src-main/engine/evaluation/sample-record'
-import { dataSpec, innerJob } from '../../../src-main/engine/job-spec'
+import { prepareJobData } from '../../../src-main/datasets/job-data'
+import { dataSpec, evaluateJob, innerJob } from '../../../src-main/engine/job-spec'
 import { styles } from '../../../src-main/engine/styles/registry'
 import { openStyle } from '../../../src-main/engine/styles/style-file'
 import { loadModelText, type ModelText } from '../../../src-main/engine/text'
@@ -395,6 +396,45 @@ describe('checked rows', () => {
     ).rejects.toThrow(/line 2 is not JSON/)
     await sets.close(set.handle)
   })
+
+  it.each([
+    ['a csv', 'a.csv', 'question,answer\n"1,5",007\n , 1\nq,\n'],
+    [
+      'mixed types in a column',
+      'a.jsonl',
+      '{"question":"a","answer":["x"]}\n{"question":"b","answer":"x"}\n{"question":1e5,"answer":7.50}\n',
+    ],
+    ['a named list', 'a.json', '{"data":[{"question":"a","answer":true},{"question":null,"answer":1}]}'],
+    [
+      'UTF-16',
+      'b.jsonl',
+      Buffer.from(
+        '\ufeff{"question":"é","answer":"1"}\n{"question":"è","answer":{}}\n{"question":" ","answer":1}\n',
+        'utf16le',
+      ),
+    ],
+  ])('of %s are those that the run reads', async (_, name, content) => {
+    const source = place.path(name)
+    writeFileSync(source, content)
+    const spec = evaluateJob.parse({ kind: 'evaluate', data: { file: source }, output: place.path(`out-${name}`) })
+    const { data: prepared } = (await prepareJobData(spec, { cache: place.path('cache') })).spec as typeof spec
+    const { questions } = await readQuestions(prepared, { task: 'math', resultMark: true, seed: 1 })
+    const set = await service.open({ file: source, field: null, encoding: null }, call)
+    const params = { ...prompt('sequential', 'evaluate'), handle: set.handle, role: null }
+    const report = await service.check({ ...params, model: null }, call)
+    expect(report.usable).toBe(questions.length)
+    expect(questions.length).toBeLessThan(report.rows)
+    const lost = (await Promise.all(report.problems.map(({ order }) => orderedPlaces(set.handle, order)))).flat()
+    const used = Array.from({ length: report.rows }, (__, i) => i).filter((i) => !lost.includes(i))
+    for (const [i, at] of used.entries()) {
+      const shown = await service.preview({ ...params, place: at, role: 'solver', round: 1 })
+      expect(wholeText(shown.pieces)).toContain(questions[i].question)
+    }
+    await sets.close(set.handle)
+  })
+
+  const orderedPlaces = async (handle: string, order: string | null) =>
+    (await service.rows({ handle, order, from: 0, count: 100, clip: 1 })).map(({ place }) => place)
 
   it('have their lengths counted', async () => {
     const [solver] = await service.tokenLengths(
