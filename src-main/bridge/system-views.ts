@@ -2,7 +2,7 @@
 import { z } from 'zod'
 import { datasetId, fieldMapping } from './dataset-views'
 import { memoryFit, modelId } from './model-views'
-import { jobKind, stepId, studioError } from './views'
+import { jobKind, projectName, stepId, studioError } from './views'
 
 const whole = (least: number, most: number) => z.number().int().min(least).max(most)
 
@@ -20,6 +20,8 @@ export const dataChoice = z.strictObject({
 export const systemDraft = z.strictObject({
   title: z.string().trim().min(1).max(60),
   style: z.string().min(1).max(100),
+  /** The project whose prompt pack speaks; null: the built-in one. */
+  pack: projectName.nullable().default(null),
   /** Role -> model. */
   models: z.record(z.string(), modelId),
   data: z.strictObject({

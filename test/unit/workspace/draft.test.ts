@@ -1,0 +1,195 @@
+/** The wizard's choices: the pipeline that they become, and what is said of them before anything is made. */
+import { describe, expect, it } from 'vitest'
+import type { MappingReport, MemoryFit, ModelView, SystemDraft } from '../../../src-main/bridge/contract'
+import { systemDraft } from '../../../src-main/bridge/system-views'
+import { UserError } from '../../../src-main/engine/errors'
+import { styleByName, styles } from '../../../src-main/engine/styles/registry'
+import { checkDraft, type DraftFacts } from '../../../src-main/workspace/draft-check'
+import { draftPipeline, type DraftPaths } from '../../../src-main/workspace/draft-pipeline'
+import { pipeline, resolveStep } from '../../../src-main/workspace/pipeline'
+
+function draftOf(style: string, change: (draft: Record<string, any>) => void = () => undefined): SystemDraft {
+  const raw = {
+    title: 'My team',
+    style,
+    models: Object.fromEntries(styleByName(style).roles.map(({ role }) => [role, `library/${role}`])),
+    data: {
+      train: { dataset: 'library/set', file: 'train.jsonl' },
+      validation: { dataset: 'library/set', file: 'validation.jsonl' } as unknown,
+      evaluation: { dataset: 'library/test', mapping: { question: 'text of the question' } },
+    },
+    training: {},
+    evaluation: {},
+  }
+  change(raw)
+  return systemDraft.parse(raw)
+}
+
+const paths: DraftPaths = {
+  model: (id) => `models/${id}`,
+  data: ({ dataset, file }) => `data/${dataset}/${file}`,
+  pack: undefined,
+}
+
+describe.each(styles.map((style) => [style.name, style] as const))('a %s system', (name, style) => {
+  const made = pipeline.parse(draftPipeline(draftOf(name), style, paths))
+
+  it('becomes a pipeline of jobs that can run, every agent with its model and link', () => {
+    const outcome = (id: string) => ({ checkpoint: `/links/${id}/last`, best: `/links/${id}/best` })
+    const specs = made.steps.map((step) => resolveStep(step, { base: '/p', output: '/run', outcome }))
+    expect(specs.filter(({ kind }) => kind === 'inner').map((spec) => spec.kind === 'inner' && spec.role)).toEqual(
+      style.roles.map(({ role }) => role),
+    )
+    const outer = specs.find(({ kind }) => kind === 'outer')
+    expect(outer).toMatchObject({
+      style: name,
+      rounds: 3,
+      latentCap: 32,
+      agents: style.roles.map(({ role }) => ({
+        role,
+        model: `/p/models/library/${role}`,
+        innerLink: `/links/inner-${role}/best`,
+      })),
+      validation: { rounds: 3, latentSteps: 32 },
+    })
+  })
+
+  it('is compared at every number of rounds, the agent alone once', () => {
+    const cells = made.steps
+      .filter(({ kind }) => kind === 'evaluate')
+      .map(({ system, spec }) => `${system} ${spec.rounds}`)
+    expect(cells).toEqual(
+      ['trained', 'untrained-links', 'text']
+        .flatMap((system) => [1, 2, 3].map((rounds) => `${system} ${rounds}`))
+        .concat('single 1'),
+    )
+    for (const step of made.steps.filter(({ system }) => system === 'trained')) {
+      expect(step.requires).toEqual(['outer'])
+      expect(step.spec).toMatchObject({ outerLinks: 'run:outer@best' })
+    }
+    for (const step of made.steps.filter(({ system }) => system === 'untrained-links'))
+      expect(JSON.stringify(step.spec)).not.toContain('run:')
+  })
+})
+
+describe('the pipeline', () => {
+  const sequential = styleByName('sequential')
+  const stepsOf = (change: (draft: Record<string, any>) => void) =>
+    draftPipeline(draftOf('sequential', change), sequential, paths).steps
+
+  it('uses the last links where nothing judges them', () => {
+    const steps = stepsOf((draft) => (draft.data.validation = null))
+    expect(JSON.stringify(steps)).not.toContain('@best')
+    expect(steps.every(({ spec }) => !('validation' in spec))).toBe(true)
+  })
+
+  it('repeats the published method in reference mode: first prompts only, its own number of states', () => {
+    const [inner, , , outer] = stepsOf((draft) => (draft.training.mode = 'reference'))
+    expect(inner.spec).toMatchObject({ mode: 'reference', prompts: 'first' })
+    expect(outer.spec).not.toHaveProperty('latentCap')
+  })
+
+  it('reads fields from the columns that were chosen', () => {
+    const steps = stepsOf(() => undefined)
+    expect(steps.at(-1)?.spec).toMatchObject({ data: { columns: { question: 'text of the question' } } })
+    expect(steps[0].spec.data).not.toHaveProperty('columns')
+  })
+})
+
+const fit: MemoryFit = { parts: [], total: 1e9, available: 8e9, verdict: 'fits', note: null }
+const report: MappingReport = { rows: 100, usable: 100, columns: {}, problems: [] }
+
+function facts(change: Partial<DraftFacts> = {}): DraftFacts {
+  return {
+    model: async (id) =>
+      ({
+        id,
+        name: id,
+        state: 'ready',
+        problem: null,
+        hiddenSize: 16,
+        hasChatTemplate: true,
+      }) as Partial<ModelView> as ModelView,
+    rows: async () => report,
+    memory: async () => fit,
+    freeDisk: async () => 1e12,
+    ...change,
+  }
+}
+
+async function check(draft: SystemDraft, change: Partial<DraftFacts> = {}) {
+  const style = styleByName(draft.style)
+  const found = await checkDraft(draft, style, draftPipeline(draft, style, paths), facts(change))
+  return { ...found, said: found.problems.map(({ step, field, level }) => [step, field, level].join(' ')) }
+}
+
+describe('the check', () => {
+  it('has nothing to say of what will do, and counts rows, memory and disk', async () => {
+    const { problems, steps, disk } = await check(draftOf('sequential'))
+    expect(problems).toEqual([])
+    expect(steps.map(({ rows }) => rows)).toEqual(Array(14).fill(100))
+    expect(steps.every(({ memory }) => memory === fit)).toBe(true)
+    // inner: two 16 x 16 matrices with biases and two layer norms; outer: 32 x 16, 16 x 32, 16 x 16 with biases and two layer norms
+    const inner = 2 * (256 + 16) + 4 * 16
+    const outer = 3 * (32 * 16 + 32 + 16 * 32 + 16 + 256 + 16 + 4 * 16)
+    expect(disk).toEqual({ needed: 4 * 12 * (3 * inner + outer), free: 1e12 })
+  })
+
+  it.each<[string, (draft: Record<string, any>) => void, Partial<DraftFacts>, string[]]>([
+    ['an agent without a model', (d) => delete d.models.critic, {}, ['models critic error']],
+    ['a role that the style has not', (d) => (d.models.poet = 'library/x'), {}, ['models poet error']],
+    [
+      'a model that is gone',
+      () => undefined,
+      { model: async (id) => (id.endsWith('solver') ? undefined : facts().model(id)) },
+      ['models solver error'],
+    ],
+    [
+      'a model that is still downloaded',
+      () => undefined,
+      { model: async (id) => ({ ...(await facts().model(id))!, state: 'incomplete' }) },
+      ['models planner error', 'models critic error', 'models solver error'],
+    ],
+    [
+      'a model without a chat template',
+      () => undefined,
+      { model: async (id) => ({ ...(await facts().model(id))!, hasChatTemplate: !id.endsWith('planner') }) },
+      ['models planner error'],
+    ],
+    [
+      'data that cannot be read',
+      () => undefined,
+      { rows: () => Promise.reject(new UserError({ what: 'a', why: 'b', next: 'c' })) },
+      ['data train error', 'data validation error', 'data evaluation error'],
+    ],
+    [
+      'data with no usable row',
+      () => undefined,
+      { rows: async (_, use) => (use === 'evaluate' ? { ...report, usable: 0 } : report) },
+      ['data evaluation error'],
+    ],
+    [
+      'rows that are left out',
+      () => undefined,
+      { rows: async (_, use) => (use === 'inner' ? { ...report, usable: 7 } : report) },
+      ['data train warning'],
+    ],
+    ['questions that were trained on', (d) => (d.data.evaluation = d.data.train), {}, ['data evaluation warning']],
+    [
+      'too little memory',
+      () => undefined,
+      { memory: async () => ({ ...fit, total: 9e9, verdict: 'too-large' }) },
+      ['check  error'],
+    ],
+    ['little memory', () => undefined, { memory: async () => ({ ...fit, verdict: 'tight' }) }, ['check  warning']],
+    ['too little disk', () => undefined, { freeDisk: async () => 1000 }, ['check  error']],
+  ])('says %s', async (_, change, what, expected) => {
+    expect((await check(draftOf('sequential', change), what)).said).toEqual(expected)
+  })
+
+  it('does not hide a fault of the app behind a sentence about the data', async () => {
+    await expect(check(draftOf('sequential'), { rows: () => Promise.reject(new TypeError('broken')) })).rejects.toThrow(
+      'broken',
+    )
+  })
+})
