@@ -17,19 +17,20 @@ export const dataChoice = z.strictObject({
   limit: whole(0, 1e9).default(0),
 })
 
+/** As far as it is made: what is missing is said by systems/check. */
 export const systemDraft = z.strictObject({
-  title: z.string().trim().min(1).max(60),
+  title: z.string().trim().max(60),
   style: z.string().min(1).max(100),
   /** The project whose prompt pack speaks; null: the built-in one. */
   pack: projectName.nullable().default(null),
   /** Role -> model. */
   models: z.record(z.string(), modelId),
   data: z.strictObject({
-    train: dataChoice,
+    train: dataChoice.nullable().default(null),
     /** Judges the links while they are trained; null: no validation. */
     validation: dataChoice.nullable().default(null),
     /** Questions with gold answers, never trained on. */
-    evaluation: dataChoice,
+    evaluation: dataChoice.nullable().default(null),
   }),
   training: z.strictObject({
     mode: z.enum(['corrected', 'reference']).default('corrected'),

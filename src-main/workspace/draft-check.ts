@@ -6,9 +6,9 @@ import type { StyleDefinition } from '../engine/styles/style'
 import { UserError } from '../engine/errors'
 import { formatBytes } from '../engine/formats/disk-errors'
 import { errorForPage } from '../bridge/serve'
+import type { DataChoice } from './draft-pipeline'
 import type { Pipeline, PipelineStep } from './pipeline'
 
-type DataChoice = SystemDraft['data']['train']
 type Problem = DraftReport['problems'][number]
 
 /** What is known of the library without loading anything. */
@@ -39,6 +39,12 @@ export async function checkDraft(
   const say = (step: Problem['step'], field: string | null, level: Problem['level'], error: StudioError): void => {
     problems.push({ step, field, level, error })
   }
+  if (draft.title === '')
+    say('check', 'title', 'error', {
+      what: 'The system has no name.',
+      why: 'Its project is called by it.',
+      next: 'Write one.',
+    })
   const widths = await checkModels(draft, style, facts, say)
   const rows = await checkData(draft, facts, say)
   const steps: DraftReport['steps'] = []
@@ -156,12 +162,25 @@ async function checkData(
       return null
     }
   }
-  rows.inner = await look('train', train, 'inner')
-  rows.outer = rows.inner === null ? null : await look('train', train, 'outer')
+  if (train) {
+    rows.inner = await look('train', train, 'inner')
+    rows.outer = rows.inner === null ? null : await look('train', train, 'outer')
+  } else
+    say('data', 'train', 'error', {
+      what: 'There is nothing to train on.',
+      why: 'No training data is chosen.',
+      next: 'Choose a data set, or bring one in on the Datasets screen.',
+    })
   if (validation) await look('validation', validation, 'outer')
-  rows.evaluate = await look('evaluation', evaluation, 'evaluate')
-  const sameRows = (a: DataChoice, b: DataChoice): boolean =>
-    a.dataset === b.dataset && a.file === b.file && a.field === b.field
+  if (evaluation) rows.evaluate = await look('evaluation', evaluation, 'evaluate')
+  else
+    say('data', 'evaluation', 'error', {
+      what: 'There is nothing to answer.',
+      why: 'No questions with gold answers are chosen.',
+      next: 'Choose a data set; the dataset browser splits one in two.',
+    })
+  const sameRows = (a: DataChoice | null, b: DataChoice | null): boolean =>
+    a !== null && b !== null && a.dataset === b.dataset && a.file === b.file && a.field === b.field
   const overlap = (field: string, other: string): void =>
     say('data', field, 'warning', {
       what: 'Questions are asked that the links were trained on.',
@@ -169,8 +188,8 @@ async function checkData(
       next: 'Choose held-out rows; the dataset browser splits a set in two.',
     })
   if (sameRows(train, evaluation)) overlap('evaluation', 'training')
-  if (validation && sameRows(train, validation)) overlap('validation', 'training')
-  if (validation && sameRows(validation, evaluation)) overlap('evaluation', 'validation')
+  if (sameRows(train, validation)) overlap('validation', 'training')
+  if (sameRows(validation, evaluation)) overlap('evaluation', 'validation')
   return rows
 }
 

@@ -11,7 +11,17 @@ export interface DraftPaths {
   readonly pack: string | undefined
 }
 
-type DataChoice = SystemDraft['data']['train']
+export type DataChoice = NonNullable<SystemDraft['data']['train']>
+
+/** A draft with everything that a pipeline needs. */
+export interface CompleteDraft extends SystemDraft {
+  readonly data: SystemDraft['data'] & { readonly train: DataChoice; readonly evaluation: DataChoice }
+}
+
+export function isComplete(draft: SystemDraft, style: StyleDefinition): draft is CompleteDraft {
+  const { train, evaluation } = draft.data
+  return train !== null && evaluation !== null && style.roles.every(({ role }) => Object.hasOwn(draft.models, role))
+}
 
 /** How often training is judged and saved, at most. */
 const judgements = 10
@@ -27,7 +37,7 @@ const compared = {
 } as const satisfies Record<SystemDraft['evaluation']['compare'][number], string>
 
 /** Steps stand after what they require. The specs are those of job-spec.ts. */
-export function draftPipeline(draft: SystemDraft, style: StyleDefinition, paths: DraftPaths): Pipeline {
+export function draftPipeline(draft: CompleteDraft, style: StyleDefinition, paths: DraftPaths): Pipeline {
   const { training, data, title } = draft
   const roles = style.roles.map(({ role }) => role)
   const judged = data.validation !== null

@@ -5,10 +5,15 @@ import { systemDraft } from '../../../src-main/bridge/system-views'
 import { UserError } from '../../../src-main/engine/errors'
 import { styleByName, styles } from '../../../src-main/engine/styles/registry'
 import { checkDraft, type DraftFacts } from '../../../src-main/workspace/draft-check'
-import { draftPipeline, type DraftPaths } from '../../../src-main/workspace/draft-pipeline'
+import {
+  type CompleteDraft,
+  draftPipeline,
+  type DraftPaths,
+  isComplete,
+} from '../../../src-main/workspace/draft-pipeline'
 import { pipeline, resolveStep } from '../../../src-main/workspace/pipeline'
 
-function draftOf(style: string, change: (draft: Record<string, any>) => void = () => undefined): SystemDraft {
+function draftOf(style: string, change: (draft: Record<string, any>) => void = () => undefined): CompleteDraft {
   const raw = {
     title: 'My team',
     style,
@@ -22,7 +27,7 @@ function draftOf(style: string, change: (draft: Record<string, any>) => void = (
     evaluation: {},
   }
   change(raw)
-  return systemDraft.parse(raw)
+  return systemDraft.parse(raw) as CompleteDraft
 }
 
 const paths: DraftPaths = {
@@ -119,7 +124,8 @@ function facts(change: Partial<DraftFacts> = {}): DraftFacts {
 
 async function check(draft: SystemDraft, change: Partial<DraftFacts> = {}) {
   const style = styleByName(draft.style)
-  const found = await checkDraft(draft, style, draftPipeline(draft, style, paths), facts(change))
+  const made = isComplete(draft, style) ? draftPipeline(draft, style, paths) : null
+  const found = await checkDraft(draft, style, made, facts(change))
   return { ...found, said: found.problems.map(({ step, field, level }) => [step, field, level].join(' ')) }
 }
 
@@ -137,6 +143,8 @@ describe('the check', () => {
 
   it.each<[string, (draft: Record<string, any>) => void, Partial<DraftFacts>, string[]]>([
     ['an agent without a model', (d) => delete d.models.critic, {}, ['models critic error']],
+    ['a system without a name', (d) => (d.title = '  '), {}, ['check title error']],
+    ['data that is not chosen', (d) => (d.data = {}), {}, ['data train error', 'data evaluation error']],
     ['a role that the style has not', (d) => (d.models.poet = 'library/x'), {}, ['models poet error']],
     [
       'a model that is gone',
