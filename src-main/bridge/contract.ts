@@ -276,6 +276,8 @@ export type PreviewPiece = z.output<typeof d.previewPiece>
 export type PromptPreview = z.output<typeof d.promptPreview>
 export type TokenLengths = z.output<typeof d.tokenLengths>
 export type DataChoice = z.output<typeof w.dataChoice>
+/** What the page holds of a draft: what is left out has its default. */
+export type SystemDraftInput = z.input<typeof w.systemDraft>
 export type SystemDraft = z.output<typeof w.systemDraft>
 export type DraftProblem = z.output<typeof w.draftProblem>
 export type DraftReport = z.output<typeof w.draftReport>

@@ -6,6 +6,7 @@ import { isActive, kindWords, stateWord } from '../lib/run-state'
 import { ask } from './bridge'
 import { downloadsManager } from './downloads-manager.svelte'
 import { modelsManager } from './models-manager.svelte'
+import { draftManager } from './draft-manager.svelte'
 import { projectManager } from './project-manager.svelte'
 import { resultsManager } from './results-manager.svelte'
 import { runsManager } from './runs-manager.svelte'
@@ -26,12 +27,17 @@ export function paletteEntries(found: Found): PaletteEntry[] {
     list.push({ id: `${group}/${list.length}`, group, title, hint, act })
   }
   add('Screens', 'Overview', 'System, pipeline, last results', () => viewManager.open('overview'))
+  add('Screens', 'System', 'Style, models, data, training', () => viewManager.open('system'))
   add('Screens', 'Runs', 'Queue and history', () => viewManager.open('runs'))
   add('Screens', 'Checkpoints', 'Trained links on disk', () => viewManager.open('checkpoints'))
   add('Screens', 'Results', 'Comparison and questions', () => viewManager.open('results'))
   add('Screens', 'Models', 'Library, search, downloads', () => viewManager.open('models'))
   add('Screens', 'Settings', 'Workspace, keys, network, appearance, versions', () => viewManager.open('settings'))
 
+  add('Actions', 'New system', 'style, models, data, training', () => {
+    draftManager.make()
+    viewManager.open('system')
+  })
   const pipeline = projectManager.pipeline
   if (pipeline?.state === 'running') {
     add('Actions', 'Stop the pipeline', '', () => projectManager.stop())

@@ -1,7 +1,7 @@
 /** Where in the app the person is, how they came there, and back to it after a restart. */
 import { settingsManager } from './settings-manager.svelte'
 
-export const screens = ['overview', 'runs', 'checkpoints', 'results', 'models', 'settings'] as const
+export const screens = ['overview', 'system', 'runs', 'checkpoints', 'results', 'models', 'settings'] as const
 export type Screen = (typeof screens)[number]
 /** Parts of the Models screen. */
 export const modelTabs = ['library', 'search', 'downloads'] as const

@@ -11,6 +11,7 @@ import type {
 } from '../../src-main/bridge/contract'
 import * as data from './fixture-data'
 import { modelAnswers } from './fixture-models'
+import * as systems from './fixture-systems'
 
 /** What the shown screens ask; any other request is refused. */
 export type Answers = {
@@ -26,7 +27,10 @@ export function fixtureBridge(query: URLSearchParams): StudioBridge {
     workspace: '/home/maria/RecursiveMAS',
     workspaceFixed: false,
     hub: { endpoint: 'https://huggingface.co', fixed: query.has('fixed'), usual: true },
-    view: query.has('place') ? { place: query.get('place') ?? '' } : {},
+    view: {
+      ...(query.has('place') ? { place: query.get('place') ?? '' } : {}),
+      ...(query.has('draft') ? { draft: JSON.stringify(systems.draft) } : {}),
+    },
   }
   const listeners = new Map<EventName, Set<(payload: never) => void>>()
   const steps = Number(query.get('steps') ?? 62)
@@ -185,6 +189,9 @@ export function fixtureBridge(query: URLSearchParams): StudioBridge {
         data.results(state).find((candidate) => candidate.id === result),
       ),
     'checkpoints/export': () => ({ folder: '/home/maria/links', files: ['outer_12.pt', 'outer_23.pt', 'outer_31.pt'] }),
+    'styles/list': () => ({ styles: systems.styles }),
+    'systems/check': systems.check,
+    'systems/draft': () => ({ draft: null }),
     'checkpoints/list': () => ({ checkpoints: data.checkpoints(state) }),
     ...modelAnswers(query, emit),
   }
