@@ -13,11 +13,13 @@ import type {
   ProjectView,
   RunDetail,
   RunSummary,
+  SystemDraft,
 } from './bridge/contract'
 import { RunPublisher, type Send } from './bridge/publish'
 import type { ToData } from './data-process/messages'
 import { prepareJobData } from './datasets/job-data'
 import { UserError } from './engine/errors'
+import { removeFolderWhole } from './engine/formats/atomic-files'
 import { makeFolder } from './engine/formats/make-folder'
 import type { JobEvent } from './engine/job-events'
 import type { JobSpec } from './engine/job-spec'
@@ -53,6 +55,7 @@ import { comparisonTable } from './workspace/results'
 import { metricPointOf, validationPointOf } from './workspace/run-journal'
 import { stateOf } from './workspace/run-record'
 import { RunStore, type Run, type RunKey } from './workspace/run-store'
+import { SystemMaker } from './workspace/system-maker'
 import { isResumable, runDetail, runSummary } from './workspace/run-views'
 
 export interface StudioOptions {
@@ -87,6 +90,7 @@ export class Studio {
   readonly queue: JobQueue
   readonly datasets: DatasetDesk
   readonly models: ModelDesk
+  readonly systems: SystemMaker
   readonly hub: HubDesk
   readonly downloads: DownloadQueue
   private readonly publisher: RunPublisher
@@ -107,6 +111,12 @@ export class Studio {
       send: options.send,
       modelFolder: (id) => this.models.library.folder(id),
       onOutput: (text) => options.onOutput?.(text),
+    })
+    this.systems = new SystemMaker({
+      places: this.places,
+      projects: this.projects,
+      models: this.models.library,
+      datasets: this.datasets,
     })
     this.hub = new HubDesk({
       places: this.places,
@@ -180,6 +190,43 @@ export class Studio {
     const project = await openDemo({ places, projects, source: folder, pipelineFile: pipeline, now: Date.now() })
     if (!known.projects.some(({ name }) => name === project.name)) this.options.send('projects/changed', {})
     return this.projectView(project)
+  }
+
+  /** A project of the wizard's choices. Throws UserError where they will not do. */
+  createSystem(draft: SystemDraft): Promise<ProjectView> {
+    return this.inTurn('new system', async () => {
+      const project = await this.systems.create(draft)
+      this.libraryUsed()
+      this.options.send('projects/changed', {})
+      return this.projectView(project)
+    })
+  }
+
+  /** With its runs and results; bytes freed. Throws UserError while one of them goes on. */
+  deleteProject(name: string): Promise<number> {
+    return this.inTurn(name, async () => {
+      const project = await this.projects.get(name)
+      const refuse = (why: string, next: string) =>
+        new UserError({ what: `The project "${project.title}" cannot be deleted.`, why, next })
+      if (project.demo) throw refuse('It comes with the app.', 'Leave it; it takes little space.')
+      const runs = await this.runs.list(name)
+      const going = runs.find(({ record }) => isGoing(stateOf(record)))
+      if (going) throw refuse(`Its run "${going.record.title}" is ${stateOf(going.record)}.`, 'Stop it first.')
+      const folder = this.places.project(name)
+      const bytes = await folderBytes(folder)
+      await removeFolderWhole(folder)
+      this.runs.forget(name)
+      for (const run of runs) this.publisher.forget(name, run.id)
+      this.libraryUsed()
+      this.options.send('projects/changed', {})
+      return bytes
+    })
+  }
+
+  /** Who uses what has changed. */
+  private libraryUsed(): void {
+    this.options.send('models/changed', {})
+    this.options.send('datasets/changed', {})
   }
 
   async openProject(name: string): Promise<ProjectView> {

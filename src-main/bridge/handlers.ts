@@ -8,7 +8,7 @@ import { datasetHandlers } from './dataset-handlers'
 import { hubHandlers } from './hub-handlers'
 import { modelHandlers } from './model-handlers'
 import type { Handlers } from './serve'
-import { unansweredYet } from './unanswered'
+import { systemHandlers } from './system-handlers'
 
 export interface Shell {
   info(): AppInfo
@@ -40,10 +40,10 @@ export function createHandlers(studio: () => Studio, shell: Shell): Handlers {
   const resultRun = ({ project, result }: { project: string; result: string }) =>
     studio().runs.get({ project, id: result })
   return {
-    ...unansweredYet,
     ...datasetHandlers(studio, shell),
     ...modelHandlers(studio, shell),
     ...hubHandlers(studio, shell),
+    ...systemHandlers(studio),
     'app/info': () => shell.info(),
     'app/reveal': async (place) => {
       const { places, projects, runs } = studio()

@@ -5,6 +5,7 @@
 import { stat } from 'node:fs/promises'
 import { z } from 'zod'
 import type { DamagedProject, ProjectSummary } from '../bridge/contract'
+import { systemDraft } from '../bridge/system-views'
 import { projectName } from '../bridge/views'
 import { UserError } from '../engine/errors'
 import { writeJsonWhole } from '../engine/formats/atomic-files'
@@ -20,6 +21,8 @@ export const projectFile = z.strictObject({
   created: z.number(),
   demo: z.boolean(),
   pipeline,
+  /** The wizard's choices, where it was made of them. */
+  draft: systemDraft.optional(),
 })
 
 export interface Project extends z.infer<typeof projectFile> {

@@ -69,6 +69,12 @@ export class RunStore {
     return settled.sort((a, b) => (a.id < b.id ? 1 : -1))
   }
 
+  /** Of a project that is gone. */
+  forget(project: string): void {
+    this.loading.delete(project)
+    for (const [key, run] of this.runs) if (run.project === project) this.runs.delete(key)
+  }
+
   /** Throws UserError where there is no such run. */
   async get(key: RunKey): Promise<Run> {
     await this.load(key.project)
