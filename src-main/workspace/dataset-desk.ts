@@ -204,7 +204,7 @@ export class DatasetDesk {
   }
 
   /** The prompt pack that a project's steps are asked with; null: the built-in one. */
-  private async packOf(name: string): Promise<string | null> {
+  async packOf(name: string): Promise<string | null> {
     const { pipeline } = await this.options.projects.get(name)
     const pack = pipeline.steps.map(({ spec }) => spec.promptPack).find((file) => typeof file === 'string')
     return pack === undefined ? null : path.resolve(this.options.places.assets(name), pack)

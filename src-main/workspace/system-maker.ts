@@ -101,7 +101,18 @@ export class SystemMaker {
     const { path: file } = await this.options.datasets.library.file(choice.dataset, choice.file)
     const { size, mtimeMs } = await stat(file)
     const { style, pack, training } = draft
-    const key = JSON.stringify([file, size, mtimeMs, choice.field, choice.mapping, style, pack, training.task, use])
+    const key = JSON.stringify([
+      file,
+      size,
+      mtimeMs,
+      choice.field,
+      choice.mapping,
+      style,
+      pack,
+      training.task,
+      training.rounds,
+      use,
+    ])
     const known = this.reports.get(key)
     if (known) return known
     const found = this.look(draft, choice, use)
@@ -124,7 +135,16 @@ export class SystemMaker {
     const { handle } = await datasets.open({ id, file, field, encoding: null, ticket: randomUUID() })
     try {
       return await datasets.check({
-        ...{ handle, style, mapping, use, pack, task: training.task, latentSteps: training.latentSteps },
+        ...{
+          handle,
+          style,
+          mapping,
+          use,
+          pack,
+          task: training.task,
+          latentSteps: training.latentSteps,
+          rounds: training.rounds,
+        },
         ...{ model: null, role: null, enableThinking: false, maxLength: null, ticket: randomUUID() },
       })
     } finally {
