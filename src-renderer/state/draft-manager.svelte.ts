@@ -10,6 +10,7 @@ import type {
 } from '../../src-main/bridge/contract'
 import { isDraft, newDraft } from '../lib/draft'
 import { ask, listen } from './bridge'
+import { modelsManager } from './models-manager.svelte'
 import { Resource } from './resource.svelte'
 import { projectManager } from './project-manager.svelte'
 import { settingsManager } from './settings-manager.svelte'
@@ -28,7 +29,6 @@ class DraftManager {
   #stale = $state(false)
   #timer: ReturnType<typeof setTimeout> | undefined
   #styles = new Resource<readonly StyleView[]>()
-  #models = new Resource<readonly ModelView[]>()
   #datasets = new Resource<readonly DatasetEntry[]>()
 
   get draft(): SystemDraft | null {
@@ -58,7 +58,7 @@ class DraftManager {
 
   /** undefined until they are known. */
   get models(): readonly ModelView[] | undefined {
-    return this.#models.value
+    return modelsManager.list
   }
 
   get datasets(): readonly DatasetEntry[] | undefined {
@@ -66,7 +66,7 @@ class DraftManager {
   }
 
   get error(): StudioError | undefined {
-    return this.#styles.error ?? this.#models.error ?? this.#datasets.error ?? this.#report.error
+    return this.#styles.error ?? modelsManager.error ?? this.#datasets.error ?? this.#report.error
   }
 
   /** Takes up a draft that the last session left. */
@@ -136,10 +136,7 @@ class DraftManager {
 
   async #lookAround(): Promise<void> {
     if (!this.#draft) return
-    await Promise.all([
-      this.#models.load(async () => (await ask('models/list', {})).models),
-      this.#datasets.load(async () => (await ask('datasets/list', {})).datasets),
-    ])
+    await this.#datasets.load(async () => (await ask('datasets/list', {})).datasets)
     this.#ask()
   }
 
