@@ -27,7 +27,7 @@ export interface RolloutSettings {
 }
 
 /** Rows of one call of the sender. */
-const rolloutBatch = 64
+export const rolloutBatch = 64
 
 /** One text task of every row that has any, drawn from the seed. */
 export async function rollOutTexts(

@@ -113,3 +113,32 @@ export function outerBeside(team: Team, batch: number, options: UnrollOptions, r
 
 /** A trained parameter's value, its gradient, the part of one more crossing, two moments, and copies while it is computed or saved. */
 export const trainedCopies = 6
+
+/** What a start that learns from the senders' rollouts takes beside: all senders' may be held at a time. */
+export function alignBeside(team: Team, rows: number, steps: number): MemoryPart[] {
+  const senders = new Set(team.links.map((l) => l.source))
+  const width = [...senders].reduce((n, i) => n + team.members[i].agent.hiddenSize, 0)
+  return [{ name: "rollouts for the links' start", bytes: rows * steps * width * 4 }]
+}
+
+/** And asks: rollouts after prompts with text in the slots, taken to be as long as that of the longest target. */
+export function alignWork(work: AgentWork, longest: number, rows: number, steps: number): AgentWork {
+  return { ...work, passes: [...work.passes, { task: 'rollout', rows, places: longest, steps }] }
+}
+
+/** Tokens of the longest prompt of an agent with the senders' texts in its slots. */
+export function goldPromptLength(
+  style: StyleGraph,
+  samples: readonly TrainingSample[],
+  agent: number,
+  round: number,
+): number {
+  return Math.max(
+    1,
+    ...samples.map((s) => {
+      const texts = textsOf(s, round)
+      const slots = linksInto(style, agent, round).map(({ source }) => texts[source].target.length)
+      return [...texts[agent].prompt.map((p) => p.length), ...slots].reduce((a, b) => a + b, 0)
+    }),
+  )
+}

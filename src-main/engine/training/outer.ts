@@ -39,7 +39,8 @@ import { gradientWatch } from './gradient-watch'
 import { embeddingScale, lastNormUnits, scaleLastNorm } from './last-norm'
 import { recordedOptions } from './recorded-options'
 import { longestRows } from './longest-rows'
-import { outerBeside, outerWork } from './outer-memory'
+import { rolloutBatch } from './align-rollouts'
+import { alignBeside, alignWork, goldPromptLength, outerBeside, outerWork } from './outer-memory'
 import { neededRounds } from './rounds-column'
 import { DiskStateStore, hashOf } from './state-store'
 import { describeFilled, OuterSamples, outerColumns, publishedNulls } from './training-texts'
@@ -117,12 +118,26 @@ export async function trainOuter(
     keepRoundGradients: job.accumulate > 1,
   }
   const longest = await Promise.all(longestRows(rows).map((i) => samples.sample(i)))
-  const work = outerWork(style, longest, { ...options, rounds: range.to }, job.batchSize, heldOutShape(job))
+  const stepWork = outerWork(style, longest, { ...options, rounds: range.to }, job.batchSize, heldOutShape(job))
+  const aligns = job.start !== 'random' && align ? { ...align, rows: Math.min(align.rows, rows.length) } : null
+  const work = aligns
+    ? stepWork.map((w, i) =>
+        alignWork(
+          w,
+          goldPromptLength(style, longest, i, range.to > 1 ? 1 : 0),
+          Math.min(rolloutBatch, aligns.rows),
+          aligns.latentSteps,
+        ),
+      )
+    : stepWork
   resources.settleMemory(
     ctx,
     job,
     work.map((w, i) => ({ ...w, agent: members[i].agent, name: style.roles[i].role })),
-    outerBeside(team, job.batchSize, { ...options, rounds: range.to }, rows.length),
+    [
+      ...outerBeside(team, job.batchSize, { ...options, rounds: range.to }, rows.length),
+      ...(aligns ? alignBeside(team, aligns.rows, aligns.latentSteps) : []),
+    ],
   )
   await ctx.begin()
 
