@@ -1,9 +1,10 @@
 /** Everything that the command palette can find, made when it opens; checkpoints and questions come when main has answered. */
 import type { CheckpointView, QuestionSummary } from '../../src-main/bridge/contract'
-import { formatCount, formatPercent, plural } from '../lib/format'
+import { formatBytes, formatCount, formatPercent, plural } from '../lib/format'
 import { downloadWords, formatRough, isUnderWay } from '../lib/model-words'
 import { isActive, kindWords, stateWord } from '../lib/run-state'
 import { ask } from './bridge'
+import { datasetsManager } from './datasets-manager.svelte'
 import { downloadsManager } from './downloads-manager.svelte'
 import { modelsManager } from './models-manager.svelte'
 import { draftManager } from './draft-manager.svelte'
@@ -31,6 +32,7 @@ export function paletteEntries(found: Found): PaletteEntry[] {
   add('Screens', 'Runs', 'Queue and history', () => viewManager.open('runs'))
   add('Screens', 'Checkpoints', 'Trained links on disk', () => viewManager.open('checkpoints'))
   add('Screens', 'Results', 'Comparison and questions', () => viewManager.open('results'))
+  add('Screens', 'Datasets', 'Rows, statistics, prompts, fields', () => viewManager.open('datasets'))
   add('Screens', 'Models', 'Library, search, downloads', () => viewManager.open('models'))
   add('Screens', 'Settings', 'Workspace, keys, network, appearance, versions', () => viewManager.open('settings'))
 
@@ -84,6 +86,10 @@ export function paletteEntries(found: Found): PaletteEntry[] {
   for (const result of resultsManager.list ?? []) {
     const hint = `${formatPercent(result.accuracy.value)} % · questions`
     add('Results', result.title, hint, () => viewManager.go({ screen: 'results', result: result.id }))
+  }
+  for (const { id, name, bytes } of datasetsManager.list ?? []) {
+    const hint = `data set · ${formatBytes(bytes)}`
+    add('Datasets', name, hint, () => viewManager.go({ screen: 'datasets', dataset: id }))
   }
   for (const each of found.checkpoints) {
     const hint = `checkpoint · step ${formatCount(each.step)}${each.best ? ' · best' : ''}`

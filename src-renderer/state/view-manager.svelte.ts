@@ -1,7 +1,16 @@
 /** Where in the app the person is, how they came there, and back to it after a restart. */
 import { settingsManager } from './settings-manager.svelte'
 
-export const screens = ['overview', 'system', 'runs', 'checkpoints', 'results', 'models', 'settings'] as const
+export const screens = [
+  'overview',
+  'system',
+  'runs',
+  'checkpoints',
+  'results',
+  'datasets',
+  'models',
+  'settings',
+] as const
 export type Screen = (typeof screens)[number]
 /** Parts of the Models screen. */
 export const modelTabs = ['library', 'search', 'downloads'] as const
@@ -19,6 +28,8 @@ export interface Place {
   readonly question?: number
   /** Which of several answers to it; the first where absent. */
   readonly rollout?: number
+  /** The data set that the Datasets screen shows. */
+  readonly dataset?: string
   /** The part of the Models screen that is open; the library where absent. */
   readonly tab?: ModelTab
   /** The model of the library that the Models screen shows. */
@@ -102,7 +113,7 @@ export const viewManager = new ViewManager()
 
 function isPlace(value: unknown): value is Place {
   if (typeof value !== 'object' || value === null) return false
-  const { screen, run, checkpoint, result, question, rollout, tab, model, repository } = value as Record<
+  const { screen, run, checkpoint, result, question, rollout, dataset, tab, model, repository } = value as Record<
     string,
     unknown
   >
@@ -114,6 +125,7 @@ function isPlace(value: unknown): value is Place {
     optional(result, 'string') &&
     optional(question, 'number') &&
     optional(rollout, 'number') &&
+    optional(dataset, 'string') &&
     (tab === undefined || modelTabs.some((name) => name === tab)) &&
     optional(model, 'string') &&
     optional(repository, 'string')

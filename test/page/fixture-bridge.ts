@@ -10,6 +10,7 @@ import type {
   StudioBridge,
 } from '../../src-main/bridge/contract'
 import * as data from './fixture-data'
+import { datasetAnswers } from './fixture-datasets'
 import { modelAnswers } from './fixture-models'
 import * as systems from './fixture-systems'
 
@@ -58,6 +59,7 @@ export function fixtureBridge(query: URLSearchParams): StudioBridge {
   }
 
   const answers: Answers = {
+    ...datasetAnswers(query, emit),
     'app/info': () => ({
       name: 'RecursiveMAS Studio',
       version: '0.1.0',

@@ -1,0 +1,8 @@
+/** The parts of the view of one data set, in their order. */
+export const datasetTabs = { rows: 'Rows', problems: 'Problems' } as const
+
+export type DatasetTab = keyof typeof datasetTabs
+
+export function isDatasetTab(value: unknown): value is DatasetTab {
+  return typeof value === 'string' && Object.hasOwn(datasetTabs, value)
+}
