@@ -1,5 +1,7 @@
 /** Chart.js with only the parts that are used, and four small plugins of our own. */
 import {
+  BarController,
+  BarElement,
   Chart,
   Filler,
   LinearScale,
@@ -16,6 +18,8 @@ import zoom from 'chartjs-plugin-zoom'
 import type { ChartColours } from './colours.svelte'
 
 Chart.register(
+  BarController,
+  BarElement,
   LineController,
   LineElement,
   PointElement,

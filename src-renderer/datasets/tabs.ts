@@ -1,5 +1,11 @@
 /** The parts of the view of one data set, in their order. */
-export const datasetTabs = { rows: 'Rows', problems: 'Problems' } as const
+export const datasetTabs = {
+  rows: 'Rows',
+  statistics: 'Statistics',
+  preview: 'Prompt preview',
+  fields: 'Fields',
+  problems: 'Problems',
+} as const
 
 export type DatasetTab = keyof typeof datasetTabs
 

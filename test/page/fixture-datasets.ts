@@ -105,6 +105,12 @@ function cells(i: number): (string | null)[] {
   ]
 }
 
+function bell(parts: number, total: number): number[] {
+  return Array.from({ length: parts }, (_, i) =>
+    Math.round((total / parts) * 2.5 * Math.exp(-(((i - parts / 4) / (parts / 6)) ** 2))),
+  )
+}
+
 export function datasetAnswers(query: URLSearchParams, emit: Emit): Answers {
   const total = Number(query.get('rows') ?? 1_000_000)
   const orders = new Map<string, { found: number; descending: boolean }>()
@@ -174,6 +180,76 @@ export function datasetAnswers(query: URLSearchParams, emit: Emit): Answers {
       const length = Math.min(count, total - from)
       return { rows: Array.from({ length }, (_, i) => row(placeOf(order, from + i), clip)) }
     },
+    'datasets/statistics': ({ column }) => ({
+      rows: total,
+      nulls: columns[column].nulls,
+      distinct: column === 2 ? 5 : total - 2199,
+      histogram: {
+        of: column === 2 ? 'value' : 'length',
+        least: 1,
+        most: column === 2 ? 5 : 4100,
+        mean: 1204.5,
+        median: 988,
+        counts: bell(column === 2 ? 5 : 40, total),
+      },
+      frequent: [
+        { text: 'Find all real $x$ with $x^2 - 3x + 1 = 0$ and give their sum in lowest terms.', count: 2199 },
+        { text: '  ', count: 12 },
+        { text: '42', count: 9 },
+      ],
+    }),
+    'datasets/preview': ({ role, use, place, latentSteps = 32, round = 1 }) => ({
+      pieces: [
+        {
+          kind: 'text',
+          text: `<|im_start|>user\nYou are the ${role}. Question:\n${cells(place)[0] ?? ''}\n`,
+          supervised: false,
+          tokens: 61,
+        },
+        ...(role === 'planner' && round === 1
+          ? []
+          : [{ kind: 'slot' as const, name: 'plan', from: 'planner', length: latentSteps, text: null }]),
+        { kind: 'text', text: '\n<|im_end|>\n<|im_start|>assistant\n', supervised: false, tokens: 7 },
+        ...(use === 'evaluate'
+          ? []
+          : [{ kind: 'text' as const, text: cells(place)[3] ?? '', supervised: true, tokens: 230 }]),
+      ],
+      tokens: 298 + latentSteps,
+      supervisedTokens: use === 'evaluate' ? 0 : 230,
+      limit: 300,
+      maxPositions: 32_768,
+      truncated: 'The last 30 tokens of the answer are cut.',
+      leftOut: null,
+      warnings: [],
+      rounds: round === 1 ? [1] : [2, 3],
+    }),
+    'datasets/tokenLengths': () => ({
+      roles: ['planner', 'critic', 'solver'].map((role, i) => ({
+        role,
+        histogram: { of: 'tokens', least: 60, most: 4200 + i * 300, mean: 800, median: 640, counts: bell(40, total) },
+        p95: 1850,
+        limit: 2048,
+        over: 12_400 * i,
+        rows: total,
+      })),
+    }),
+    'datasets/check': ({ use }) => ({
+      rows: total,
+      usable: total - 14_230,
+      columns: { question: 'question', answer: 'answer' },
+      problems: [
+        ...(use === 'evaluate'
+          ? []
+          : [
+              { kind: 'missing' as const, field: 'plan', rows: total, message: 'No column has the plan.', order: null },
+            ]),
+        { kind: 'null', field: 'answer', rows: 12_031, message: 'Such rows are left out and counted.', order: 'o9001' },
+        { kind: 'duplicate', field: 'question', rows: 2_199, message: 'They are used, each time.', order: 'o9002' },
+      ],
+    }),
+    'datasets/save': () => entries[2],
+    'datasets/split': () => entries[2],
+    'datasets/export': () => ({ file: '/home/maria/olympiad null.jsonl', rows: 12_031 }),
     'datasets/row': ({ place }) => row(place, 1_000_000),
   }
 }
