@@ -268,10 +268,10 @@ describe('what is on this computer already', () => {
   it('comes in from a Hugging Face cache', async () => {
     await importFrom(/cache/)
     const dialog = page.getByRole('dialog', { name: 'Import from a Hugging Face cache' })
-    await dialog.getByText('acme/cached', { exact: true }).waitFor()
+    await dialog.getByTitle('acme/cached').waitFor()
     await takeScreenshots(studio, 'models-import-cache')
     await isAccessible()
-    await dialog.getByRole('button', { name: /^Import\sacme\/cached$/ }).click()
+    await dialog.getByRole('button', { name: /^Import\s+acme\/cached$/ }).click()
     await dialog.getByText('In the library').waitFor()
     await dialog.getByRole('button', { name: 'Close' }).click()
     await model().getByRole('heading', { name: 'acme/cached', exact: true }).waitFor()
