@@ -13,8 +13,8 @@ export type Verification =
 class ModelsManager {
   #list = new Resource<readonly ModelView[]>()
   #verifications = new SvelteMap<string, Verification>()
-  /** Comparisons that the person called off: what main says of them is no news. */
-  #cancelled = new Set<string>()
+  /** The comparison of each model that counts: what main says of one that was called off, or of an earlier one, is no news. */
+  #current = new Map<string, symbol>()
   #importing = $state.raw<EventPayload<'models/importing'> | null>(null)
 
   get list(): readonly ModelView[] | undefined {
@@ -42,7 +42,9 @@ class ModelsManager {
     listen('models/changed', () => void this.load())
     listen('models/importing', (progress) => (this.#importing = progress))
     listen('models/verifying', ({ id, bytes, total }) => {
-      if (!this.#cancelled.has(id)) this.#verifications.set(id, { kind: 'running', bytes, total })
+      // The last of them may come after the outcome.
+      if (this.#verifications.get(id)?.kind === 'running')
+        this.#verifications.set(id, { kind: 'running', bytes, total })
     })
     void this.load()
   }
@@ -52,18 +54,21 @@ class ModelsManager {
   }
 
   async verify(id: string): Promise<void> {
-    this.#cancelled.delete(id)
+    const turn = Symbol(id)
+    this.#current.set(id, turn)
     this.#verifications.set(id, { kind: 'running', bytes: 0, total: 0 })
+    const ended = (verification: Verification): void => {
+      if (this.#current.get(id) === turn) this.#verifications.set(id, verification)
+    }
     try {
-      const outcome = await ask('models/verify', { id })
-      if (!this.#cancelled.has(id)) this.#verifications.set(id, { kind: 'done', outcome })
+      ended({ kind: 'done', outcome: await ask('models/verify', { id }) })
     } catch (thrown) {
-      if (!this.#cancelled.has(id)) this.#verifications.set(id, { kind: 'failed', error: asError(thrown) })
+      ended({ kind: 'failed', error: asError(thrown) })
     }
   }
 
   async cancelVerify(id: string): Promise<void> {
-    this.#cancelled.add(id)
+    this.#current.delete(id)
     this.#verifications.delete(id)
     await ask('models/cancelVerify', { id })
   }
