@@ -21,8 +21,8 @@ describe('faults of a value', () => {
     ['a name with a slip', { latentStep: 3 }, 'the file: there is no "latentStep" here (did you mean "latentSteps"?)'],
     [
       'a name that is like none',
-      { data: { file: 'f', column: 'q' } },
-      'data: there is no "column" here (known are file, field, shuffle, limit)',
+      { data: { file: 'f', window: 'q' } },
+      'data: there is no "window" here (known are file, field, columns, shuffle, limit)',
     ],
     ['no value', { output: undefined }, 'output: missing (a text is needed)'],
     ['another kind of value', { seed: '3' }, 'seed: "3" is not a number'],

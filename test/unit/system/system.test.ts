@@ -52,6 +52,7 @@ describe('settings', () => {
       workspace: '/data/mine',
       window: null,
       view: { a: '1' },
+      hubEndpoint: null,
     })
     expect(problems).toEqual([expect.objectContaining({ why: expect.stringMatching(/appearance.*window/) })])
     expect(readFileSync(`${file()}.damaged`, 'utf8')).toBe(text)
