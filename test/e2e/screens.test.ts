@@ -71,7 +71,7 @@ describe('the keyboard', () => {
 
   it('goes back, and to screens by number', async () => {
     const { page } = studio
-    await page.keyboard.press('Control+2')
+    await page.keyboard.press('Control+3')
     await page.getByRole('heading', { name: 'Runs', exact: true }).waitFor()
     await page.keyboard.press('Alt+ArrowLeft')
     await page.getByRole('heading', { name: 'Settings', exact: true }).waitFor()
@@ -99,7 +99,7 @@ describe('what goes wrong', () => {
 describe('reloading', () => {
   it('comes back to the same screen', async () => {
     const { page } = studio
-    await page.keyboard.press('Control+4')
+    await page.keyboard.press('Control+5')
     await page.getByRole('heading', { name: 'Results', exact: true }).waitFor()
     await page.reload()
     await page.getByRole('heading', { name: 'Results', exact: true }).waitFor()
