@@ -45,6 +45,11 @@ export function checkedRepository(name: string): string {
   })
 }
 
+/** The folder that a repository goes by in a library and in Hugging Face's cache. */
+export function folderOfRepository(name: string): string {
+  return name.split('/').join('--')
+}
+
 /** The page of a repository for people. */
 export function pageOf(endpoint: string, kind: RepositoryKind, name: string): string {
   return `${endpoint}/${kind === 'dataset' ? 'datasets/' : ''}${name}`

@@ -2,19 +2,18 @@
  * The data sets that can be chosen: downloads (datasets/<owner>--<name> with their download record), files of this computer and sets
  * made here (datasets/<folder>/dataset.json), and the data that projects have of their own.
  */
-import { readdir, stat } from 'node:fs/promises'
+import { readdir } from 'node:fs/promises'
 import path from 'node:path'
 import type { DatasetEntry, StudioError, UsedBy } from '../bridge/contract'
 import { detectFormat } from '../datasets/detect-format'
 import { UserError } from '../engine/errors'
-import { removeFolderWhole, writeFolderWhole } from '../engine/formats/atomic-files'
-import { explainingDiskErrors } from '../engine/formats/disk-errors'
+import { writeFolderWhole } from '../engine/formats/atomic-files'
 import { dataPaths } from '../engine/spec-paths'
 import { readDownloadRecord } from '../hub/download/record'
-import { lockFolder } from '../hub/download/folder-lock'
 import { recordName } from '../hub/safe-path'
 import { type DatasetRecord, datasetRecordFile, readDatasetRecord, writeDatasetRecord } from './dataset-record'
-import { exists, folderBytes, inside, subFolders } from './files'
+import { changedAt, exists, fileSize, folderBytes, inside, subFolders } from './files'
+import { removeEntry } from './library-remove'
 import { type Use, usedBy, usesOf } from './library-use'
 import type { Places } from './places'
 import type { ProjectStore } from './project-store'
@@ -103,34 +102,13 @@ export class DatasetLibrary {
   /** Deletes what the library holds of it; returns the bytes. Throws UserError while a project uses it. */
   async remove(id: string): Promise<number> {
     const { entry, own } = await this.place(id)
-    const refuse = (why: string, next: string) =>
-      new UserError({ what: `The data set "${entry.name}" cannot be deleted.`, why, next })
-    if (own === null) throw refuse('It belongs to its project.', 'Delete the project.')
-    if (entry.usedBy.length > 0)
-      throw refuse(
-        entry.usedBy.map(({ title, as }) => `The project "${title}" uses it (${as.join(', ')}).`).join(' '),
-        'Choose other data there, or delete the project, first.',
-      )
-    return explainingDiskErrors(
-      { folder: this.places.datasets, doing: `"${entry.name}" could not be deleted` },
-      async () => {
-        const unlock =
-          entry.source.kind === 'hub'
-            ? await lockFolder(own).catch((error: unknown) => {
-                throw error instanceof UserError
-                  ? refuse('It is being downloaded.', 'Cancel the download first.')
-                  : error
-              })
-            : null
-        try {
-          const bytes = await folderBytes(own)
-          await removeFolderWhole(own)
-          return bytes
-        } finally {
-          await unlock?.()
-        }
-      },
-    )
+    const { name, source, usedBy } = entry
+    const bytes = own === null ? 0 : await folderBytes(own)
+    await removeEntry({
+      ...{ called: `The data set "${name}"`, name, usedBy, isDownload: source.kind === 'hub', folder: own },
+      whereUsed: 'Choose other data there, or delete the project, first.',
+    })
+    return bytes
   }
 
   /** The folder to show. */
@@ -177,7 +155,7 @@ export class DatasetLibrary {
       const files = await dataFiles(folder)
       if (files.length === 0) return null
       return inFolder(folder, {
-        ...{ id, name, source: { kind: 'unknown' }, licence: null, files, added: await changed(folder) },
+        ...{ id, name, source: { kind: 'unknown' }, licence: null, files, added: await changedAt(folder) },
         problem: null,
         usedBy: usedIn(folder, uses),
       })
@@ -199,7 +177,7 @@ export class DatasetLibrary {
     const files = record.files.flatMap(({ path: file, size }) => (rows.test(file) ? [{ path: file, bytes: size }] : []))
     const missing = record.complete ? await firstMissing(folder, files) : null
     const place = inFolder(folder, {
-      ...{ id, name: record.name || name, licence, files, added: await changed(path.join(folder, recordName)) },
+      ...{ id, name: record.name || name, licence, files, added: await changedAt(path.join(folder, recordName)) },
       source: { kind: 'hub', endpoint, name: record.name, revision, commit },
       problem: record.complete
         ? missing === null
@@ -317,20 +295,6 @@ async function dataFiles(folder: string, below = ''): Promise<DatasetEntry['file
       found.push({ path: file, bytes: (await fileSize(path.join(folder, file))) ?? 0 })
   }
   return found
-}
-
-async function fileSize(file: string): Promise<number | null> {
-  return stat(file).then(
-    (s) => (s.isFile() ? s.size : null),
-    () => null,
-  )
-}
-
-async function changed(file: string): Promise<number | null> {
-  return stat(file).then(
-    (s) => s.mtimeMs,
-    () => null,
-  )
 }
 
 async function firstMissing(folder: string, files: readonly { path: string }[]): Promise<string | null> {

@@ -8,7 +8,7 @@ import type { DownloadView, StudioError } from '../bridge/contract'
 import type { Send } from '../bridge/publish'
 import { errorForPage } from '../bridge/serve'
 import { UserError } from '../engine/errors'
-import type { RepositoryKind } from '../hub/address'
+import { folderOfRepository, type RepositoryKind } from '../hub/address'
 import type { Hub } from '../hub/connection'
 import { discardDownload, download, type DownloadEvent, planDownload } from '../hub/download/download'
 import { readDownloadRecord } from '../hub/download/record'
@@ -70,7 +70,7 @@ export class DownloadQueue {
 
   /** Queues a repository; one that is in the list already goes on instead. */
   async add({ kind, name, revision }: Wanted): Promise<DownloadView> {
-    const folder = name.split('/').join('--')
+    const folder = folderOfRepository(name)
     const known = this.entries.find(({ listed }) => listed.kind === kind && listed.name === name)
     if (known) {
       if (known.state === 'done' || known.listed.revision !== revision)

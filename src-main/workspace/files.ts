@@ -31,6 +31,22 @@ export async function exists(file: string): Promise<boolean> {
   )
 }
 
+/** Bytes; null where there is no such file. */
+export async function fileSize(file: string): Promise<number | null> {
+  return stat(file).then(
+    (s) => (s.isFile() ? s.size : null),
+    () => null,
+  )
+}
+
+/** When it was last changed, ms; null where nothing is there. */
+export async function changedAt(file: string): Promise<number | null> {
+  return stat(file).then(
+    (s) => s.mtimeMs,
+    () => null,
+  )
+}
+
 /** Names of sub-folders, sorted; none where the folder is not there. */
 export async function subFolders(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {

@@ -4,7 +4,14 @@ import { UserError } from '../engine/errors'
 import { parseJson } from '../engine/formats/json-text'
 import { elements, modelMemoryOf, tensorsOf, typeOnHub } from '../engine/memory/model-memory'
 import { resolveConfig } from '../engine/models/families'
-import { checkedRepository, checkedToken, fileAddress, pageOf, type RepositoryKind } from '../hub/address'
+import {
+  checkedRepository,
+  checkedToken,
+  fileAddress,
+  folderOfRepository,
+  pageOf,
+  type RepositoryKind,
+} from '../hub/address'
 import { type Hub, openHub } from '../hub/connection'
 import { neededFiles } from '../hub/needed-files'
 import {
@@ -60,7 +67,7 @@ export class HubDesk {
     const repository = await readRepository(hub, { kind, name, revision })
     const needed = new Set(neededFiles(kind, repository.files).map(({ path }) => path))
     const { models, datasets } = this.options.places
-    const folder = inside(kind === 'model' ? models : datasets, name.split('/').join('--'))
+    const folder = inside(kind === 'model' ? models : datasets, folderOfRepository(name))
     const sum = (files: readonly { size: number }[]): number => files.reduce((n, { size }) => n + size, 0)
     return {
       ...(await this.foundView(hub, repository)),

@@ -12,6 +12,7 @@ import { writeFolderWhole } from '../engine/formats/atomic-files'
 import { codeOf, explainingDiskErrors, formatBytes, freeBytes } from '../engine/formats/disk-errors'
 import { openTextWeights } from '../engine/models/weights'
 import { readConfig } from '../engine/models/families'
+import { folderOfRepository } from '../hub/address'
 import { neededFiles } from '../hub/needed-files'
 import { isSafePath } from '../hub/safe-path'
 import { exists, flushFiles, inside, subFolders } from './files'
@@ -46,14 +47,7 @@ export async function importModel(
   const source = path.resolve(folder)
   if (source === path.resolve(places.models) || source.startsWith(path.resolve(places.models) + path.sep))
     throw new UserError({ what: `${doing}.`, why: 'It lies in the library already.', next: 'Choose it there.' })
-  await readConfig(source)
-  await openTextWeights(source)
-  if (!(await exists(path.join(source, 'tokenizer.json'))))
-    throw new UserError({
-      what: `${doing}.`,
-      why: `${source} has no tokenizer.json.`,
-      next: 'Get that file from where the model came from.',
-    })
+  await requireModel(source, doing)
   const files = await neededIn(source)
   const target = freeName(name, await subFolders(places.models))
   let shared = true
@@ -111,18 +105,29 @@ export async function cachedModels(cache: string): Promise<Omit<CachedModel, 'en
 
 /** `name`: as the hub calls it. */
 export function snapshotFolder(cache: string, name: string, commit: string): string {
-  return inside(cache, `models--${name.split('/').join('--')}`, 'snapshots', commit)
+  return inside(cache, `models--${folderOfRepository(name)}`, 'snapshots', commit)
 }
 
 async function isModel(folder: string): Promise<boolean> {
   try {
-    await readConfig(folder)
-    await openTextWeights(folder)
-    return await exists(path.join(folder, 'tokenizer.json'))
+    await requireModel(folder, 'The model cannot be used')
+    return true
   } catch (error) {
     if (error instanceof UserError) return false
     throw error
   }
+}
+
+/** Throws UserError where config, weights or tokenizer are missing or cannot be used. */
+async function requireModel(folder: string, doing: string): Promise<void> {
+  await readConfig(folder)
+  await openTextWeights(folder)
+  if (!(await exists(path.join(folder, 'tokenizer.json'))))
+    throw new UserError({
+      what: `${doing}.`,
+      why: `${folder} has no tokenizer.json.`,
+      next: 'Get that file from where the model came from.',
+    })
 }
 
 /** The files that a run needs; links that lead nowhere are left out. */
@@ -166,9 +171,7 @@ async function linked(from: string, to: string): Promise<boolean> {
 /** A folder's name for a model: `owner--name`, numbered where it is taken. */
 function freeName(name: string, taken: readonly string[]): string {
   const plain =
-    name
-      .split('/')
-      .join('--')
+    folderOfRepository(name)
       .replace(/[^\w. -]/g, '_')
       .replace(/^[. -]+|[. ]+$/g, '')
       .slice(0, 80) || 'model'

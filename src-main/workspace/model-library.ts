@@ -2,18 +2,15 @@
  * The models that can be chosen: downloads (models/<owner>--<name> with their download record), folders brought in from this computer
  * (models/<folder>/model-source.json), and the models that projects have of their own.
  */
-import { stat } from 'node:fs/promises'
 import path from 'node:path'
 import type { LibrarySource, ModelView, StudioError, VerifyOutcome } from '../bridge/contract'
 import { UserError } from '../engine/errors'
-import { removeFolderWhole } from '../engine/formats/atomic-files'
-import { explainingDiskErrors } from '../engine/formats/disk-errors'
 import { modelPaths } from '../engine/spec-paths'
 import { hasChecksum } from '../hub/download/checksums'
-import { lockFolder } from '../hub/download/folder-lock'
 import { type DownloadRecord, readDownloadRecord } from '../hub/download/record'
 import { recordName } from '../hub/safe-path'
-import { exists, folderBytes, subFolders } from './files'
+import { changedAt, exists, fileSize, folderBytes, subFolders } from './files'
+import { removeEntry } from './library-remove'
 import { type Use, usedBy, usesOf } from './library-use'
 import { memoryFit } from './memory-fit'
 import { type ModelFacts, ModelFactsReader } from './model-facts'
@@ -55,11 +52,6 @@ export class ModelLibrary {
     return (await this.all()).map(({ view }) => view)
   }
 
-  /** undefined where there is none. */
-  async find(id: string): Promise<ModelView | undefined> {
-    return (await this.all()).find(({ view }) => view.id === id)?.view
-  }
-
   /** Throws UserError where there is none. */
   async get(id: string): Promise<ModelView> {
     return (await this.place(id)).view
@@ -94,7 +86,7 @@ export class ModelLibrary {
       const at = path.join(view.folder, ...file.split('/'))
       const begun = done
       const right =
-        (await sizeOf(at)) === size &&
+        (await fileSize(at)) === size &&
         (await hasChecksum(at, size, checksum, { signal, onBytes: (read) => onProgress(begun + read, total) }))
       if (!right) damaged.push(file)
       done += size
@@ -106,33 +98,13 @@ export class ModelLibrary {
   /** Deletes a model of the library; returns the bytes. Throws UserError while a project uses it. */
   async remove(id: string): Promise<number> {
     const { view, record } = await this.place(id)
-    const refuse = (why: string, next: string) =>
-      new UserError({ what: `The model "${view.name}" cannot be deleted.`, why, next })
-    if (view.source.kind === 'project') throw refuse('It belongs to its project.', 'Delete the project.')
-    if (view.usedBy.length > 0)
-      throw refuse(
-        view.usedBy.map(({ title, as }) => `The project "${title}" uses it (${as.join(', ')}).`).join(' '),
-        'Delete the project first.',
-      )
-    return explainingDiskErrors(
-      { folder: this.places.models, doing: `"${view.name}" could not be deleted` },
-      async () => {
-        const unlock =
-          record === null
-            ? null
-            : await lockFolder(view.folder).catch((error: unknown) => {
-                throw error instanceof UserError
-                  ? refuse('It is being downloaded.', 'Cancel the download first.')
-                  : error
-              })
-        try {
-          await removeFolderWhole(view.folder)
-          return view.bytes
-        } finally {
-          await unlock?.()
-        }
-      },
-    )
+    const { name, folder, bytes, usedBy } = view
+    await removeEntry({
+      ...{ called: `The model "${name}"`, name, usedBy, isDownload: record !== null },
+      folder: view.source.kind === 'project' ? null : folder,
+      whereUsed: 'Delete the project first.',
+    })
+    return bytes
   }
 
   private async place(id: string): Promise<Place> {
@@ -177,7 +149,7 @@ export class ModelLibrary {
           name: repository,
           licence,
           source: { kind: 'hub', endpoint, name: repository, revision, commit },
-          added: await changed(path.join(folder, recordName)),
+          added: await changedAt(path.join(folder, recordName)),
           verified: times.some((time) => time === null) ? null : Math.max(...times.map(Number)),
           incomplete: !complete,
         }
@@ -188,7 +160,7 @@ export class ModelLibrary {
       const source: LibrarySource = imported
         ? { kind: 'imported', from: imported.from, shared: imported.shared }
         : { kind: 'unknown' }
-      const added = imported?.added ?? (await changed(folder))
+      const added = imported?.added ?? (await changedAt(folder))
       return {
         view: await this.viewOf(folder, { ...common, name: imported?.name ?? name, source, added }, uses),
         record: null,
@@ -247,18 +219,4 @@ function notYet(name: string): StudioError {
     why: 'Its download is not complete.',
     next: 'Resume the download.',
   }
-}
-
-async function sizeOf(file: string): Promise<number | null> {
-  return stat(file).then(
-    (s) => (s.isFile() ? s.size : null),
-    () => null,
-  )
-}
-
-async function changed(file: string): Promise<number | null> {
-  return stat(file).then(
-    (s) => s.mtimeMs,
-    () => null,
-  )
 }

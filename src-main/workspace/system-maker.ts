@@ -9,7 +9,6 @@ import { freeBytes } from '../engine/formats/disk-errors'
 import { makeFolder } from '../engine/formats/make-folder'
 import { estimateOf } from '../engine/memory/estimate'
 import { modelMemory } from '../engine/memory/model-memory'
-import type { JobSpec } from '../engine/job-spec'
 import { modelPaths } from '../engine/spec-paths'
 import { styleByName } from '../engine/styles/registry'
 import type { DatasetDesk } from './dataset-desk'
@@ -85,10 +84,20 @@ export class SystemMaker {
   }
 
   private factsOf(draft: SystemDraft): DraftFacts {
+    // the library is read, and models are estimated, once for all steps
+    const listed = this.options.models.list()
+    listed.catch(() => undefined)
+    const estimates = new Map<string, Promise<MemoryFit>>()
     return {
-      model: (id) => this.options.models.find(id),
+      model: async (id) => (await listed).find((model) => model.id === id),
       rows: (choice, use) => this.rowsOf(draft, choice, use),
-      memory: (spec) => modelsAlone(spec),
+      memory: (spec) => {
+        const folders = [...new Set(modelPaths(spec).map(({ path: folder }) => folder))]
+        const key = JSON.stringify(folders)
+        const found = estimates.get(key) ?? modelsAlone(folders)
+        estimates.set(key, found)
+        return found
+      },
       freeDisk: () => freeBytes(this.options.places.projects),
     }
   }
@@ -154,8 +163,7 @@ export class SystemMaker {
 }
 
 /** What the models of a job take by themselves, each once; what batches and links take is estimated when the job starts. */
-async function modelsAlone(spec: JobSpec): Promise<MemoryFit | null> {
-  const folders = [...new Set(modelPaths(spec).map(({ path: folder }) => folder))]
+async function modelsAlone(folders: readonly string[]): Promise<MemoryFit> {
   const estimates = await Promise.all(folders.map((folder) => modelMemory(folder)))
   const parts = new Map<string, number>()
   for (const { parts: own } of estimates)

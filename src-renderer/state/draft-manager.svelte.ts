@@ -10,6 +10,7 @@ import type {
 } from '../../src-main/bridge/contract'
 import { isDraft, newDraft } from '../lib/draft'
 import { ask, listen } from './bridge'
+import { datasetsManager } from './datasets-manager.svelte'
 import { modelsManager } from './models-manager.svelte'
 import { Resource } from './resource.svelte'
 import { projectManager } from './project-manager.svelte'
@@ -29,7 +30,6 @@ class DraftManager {
   #stale = $state(false)
   #timer: ReturnType<typeof setTimeout> | undefined
   #styles = new Resource<readonly StyleView[]>()
-  #datasets = new Resource<readonly DatasetEntry[]>()
 
   get draft(): SystemDraft | null {
     return this.#draft
@@ -62,18 +62,20 @@ class DraftManager {
   }
 
   get datasets(): readonly DatasetEntry[] | undefined {
-    return this.#datasets.value
+    return datasetsManager.list
   }
 
   get error(): StudioError | undefined {
-    return this.#styles.error ?? modelsManager.error ?? this.#datasets.error ?? this.#report.error
+    return this.#styles.error ?? modelsManager.error ?? datasetsManager.error ?? this.#report.error
   }
 
   /** Takes up a draft that the last session left. */
   start(): void {
     this.#draft = settingsManager.recall('draft', null, isDraft)
-    listen('models/changed', () => void this.#lookAround())
-    listen('datasets/changed', () => void this.#lookAround())
+    for (const event of ['models/changed', 'datasets/changed'] as const)
+      listen(event, () => {
+        if (this.#draft) this.#ask()
+      })
     if (this.#draft) void this.#begin()
   }
 
@@ -130,13 +132,7 @@ class DraftManager {
   }
 
   async #begin(): Promise<void> {
-    await Promise.all([this.#styles.load(async () => (await ask('styles/list', {})).styles), this.#lookAround()])
-    this.#ask()
-  }
-
-  async #lookAround(): Promise<void> {
-    if (!this.#draft) return
-    await this.#datasets.load(async () => (await ask('datasets/list', {})).datasets)
+    await this.#styles.load(async () => (await ask('styles/list', {})).styles)
     this.#ask()
   }
 
