@@ -74,34 +74,15 @@ export async function setAsideEarlierRun(output: string): Promise<string | null>
   return name
 }
 
+const freeForAll = ['output', 'cache', 'threads', 'memoryLimit', 'checkpointBlocks']
+const freeInTraining = [...freeForAll, 'steps', 'logEvery', 'saveEvery', 'keepLast', 'validation.patience']
+
 /** Settings that may differ when a run goes on: where it works, how long, how often it saves, how many threads it has. */
 const free: Readonly<Record<JobSpec['kind'], readonly string[]>> = {
-  inner: [
-    'output',
-    'cache',
-    'threads',
-    'memoryLimit',
-    'checkpointBlocks',
-    'steps',
-    'logEvery',
-    'saveEvery',
-    'keepLast',
-    'validation.patience',
-  ],
-  outer: [
-    'output',
-    'cache',
-    'threads',
-    'memoryLimit',
-    'checkpointBlocks',
-    'steps',
-    'logEvery',
-    'saveEvery',
-    'keepLast',
-    'validation.patience',
-  ],
+  inner: freeInTraining,
+  outer: freeInTraining,
   // an answer does not depend on the questions beside it
-  evaluate: ['output', 'cache', 'threads', 'memoryLimit', 'checkpointBlocks', 'batchSize'],
+  evaluate: [...freeForAll, 'batchSize'],
 }
 
 /**

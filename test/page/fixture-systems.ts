@@ -1,4 +1,5 @@
 /** Made-up answers for the System screen: a draft, and what is said of it. */
+import { newDraft } from '../../src-renderer/lib/draft'
 import type { DraftReport, RequestParams, StyleView, SystemDraft } from '../../src-main/bridge/contract'
 
 const role = (name: string, field: string, writes = false) => ({ role: name, field, writes })
@@ -80,9 +81,8 @@ export const styles: StyleView[] = [
 
 /** A draft that is nearly there: the critic has no model yet. */
 export const draft: SystemDraft = {
+  ...newDraft(),
   title: 'GSM8K with three small models',
-  style: 'sequential',
-  pack: null,
   models: { planner: 'library/Qwen--Qwen3-0.6B', solver: 'library/HuggingFaceTB--SmolLM2-135M-Instruct' },
   data: {
     train: {
@@ -95,21 +95,6 @@ export const draft: SystemDraft = {
     validation: null,
     evaluation: { dataset: 'library/gsm8k-split', file: 'held-out.jsonl', field: null, mapping: {}, limit: 300 },
   },
-  training: {
-    mode: 'corrected',
-    seed: 42,
-    rounds: 3,
-    latentSteps: 32,
-    innerSteps: 2000,
-    outerSteps: 2000,
-    innerBatch: 2,
-    outerBatch: 2,
-    innerRate: 5e-4,
-    outerRate: 5e-4,
-    start: 'random',
-    task: 'math',
-  },
-  evaluation: { maxNewTokens: 512, batchSize: 8, grader: 'math', compare: ['untrained-links', 'text', 'single'] },
 }
 
 export function check({ draft: { style, models, title } }: RequestParams<'systems/check'>): DraftReport {
