@@ -1,12 +1,12 @@
 /** Data sets in the real app: a large file of odd names listed, browsed, searched and counted. */
-import { createWriteStream, mkdirSync, mkdtempSync, rmSync } from 'node:fs'
+import { createWriteStream, mkdirSync, mkdtempSync } from 'node:fs'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { accessibilityProblems } from './accessibility'
-import { launchStudio, takeScreenshots, type StudioUnderTest } from './launch'
+import { launchStudio, takeScreenshots, type StudioUnderTest, removeFolder } from './launch'
 
 const rows = 200_000
 let studio: StudioUnderTest
@@ -41,7 +41,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await studio?.close()
-  if (folder) rmSync(folder, { recursive: true, force: true })
+  if (folder) await removeFolder(folder)
 })
 
 const cell = (text: string) => page.getByRole('gridcell', { name: text, exact: true })

@@ -70,7 +70,7 @@ export async function launchStudio(options: LaunchOptions = {}): Promise<StudioU
   const close = async () => {
     running.kill('SIGKILL')
     await exited
-    for (const folder of made) rmSync(folder, { recursive: true, force: true, maxRetries: 15, retryDelay: 200 })
+    for (const folder of made) await removeFolder(folder)
   }
   try {
     const page = await app.firstWindow({ timeout: 60_000 })
@@ -84,6 +84,19 @@ export async function launchStudio(options: LaunchOptions = {}): Promise<StudioU
   }
 }
 
+/** The app's own children may write for a moment after it was killed: a folder that was filled meanwhile is emptied anew. */
+export async function removeFolder(folder: string): Promise<void> {
+  const end = Date.now() + 15_000
+  for (;;)
+    try {
+      rmSync(folder, { recursive: true, force: true })
+      return
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOTEMPTY' || Date.now() > end) throw error
+      await new Promise((resolve) => setTimeout(resolve, 200))
+    }
+}
+
 /**
  * Playwright misses the page's first navigation when it attaches in the very moment of it, and then waits in vain: another
  * try, after it has ended that process, meets another moment.
@@ -93,11 +106,26 @@ async function launchWithRetry(
   tries = 3,
 ): Promise<ElectronApplication> {
   try {
-    return await _electron.launch({ ...options, timeout: 30_000 })
+    return withLastingPromises(await _electron.launch({ ...options, timeout: 30_000 }))
   } catch (error) {
     if (tries === 1) throw error
     return launchWithRetry(options, tries - 1)
   }
+}
+
+/**
+ * V8 may collect the promise of what is evaluated in the main process before it is answered, and Playwright then gives up: asked
+ * again, it answers. What the tests evaluate may be done twice.
+ */
+function withLastingPromises(app: ElectronApplication): ElectronApplication {
+  const evaluate = app.evaluate.bind(app) as (...args: unknown[]) => Promise<unknown>
+  const again = (...args: unknown[]): Promise<unknown> =>
+    evaluate(...args).catch((error: Error) => {
+      if (!error.message.includes('promise was garbage collected')) throw error
+      return evaluate(...args)
+    })
+  app.evaluate = again as ElectronApplication['evaluate']
+  return app
 }
 
 /** Content size of the window in CSS pixels: the usual one and the smallest that screens must work in. */

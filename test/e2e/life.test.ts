@@ -4,14 +4,14 @@
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { findElectron } from '../../scripts/electron-runtime.mjs'
 import type { RequestName, RequestParams, RequestResult, RunSummary } from '../../src-main/bridge/contract'
-import { launchStudio, type StudioUnderTest } from './launch'
+import { launchStudio, type StudioUnderTest, removeFolder } from './launch'
 
 const repository = path.join(import.meta.dirname, '../..')
 const folder = mkdtempSync(path.join(tmpdir(), 'studio-life-'))
@@ -32,7 +32,7 @@ async function launch(): Promise<void> {
 beforeAll(launch)
 afterAll(async () => {
   await studio?.close()
-  rmSync(folder, { recursive: true, force: true, maxRetries: 15, retryDelay: 200 })
+  await removeFolder(folder)
 })
 
 async function ask<N extends RequestName>(name: N, params: RequestParams<N>): Promise<RequestResult<N>> {

@@ -2,23 +2,14 @@
  * Models in the real app, from a hub on this machine: searched for, downloaded with a pause, looked at, checked, deleted; brought in
  * from a folder and from a Hugging Face cache; a gated one behind a key that is kept in the system's key store, or for the session.
  */
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { FakeHub, goodToken } from '../unit/hub/fake-hub'
 import { accessibilityProblems } from './accessibility'
-import { launchStudio, takeScreenshots, type StudioUnderTest } from './launch'
+import { launchStudio, takeScreenshots, type StudioUnderTest, removeFolder } from './launch'
 
 const planner = path.join(import.meta.dirname, '../../native-assets/demo/models/planner')
 const file = (name: string, lfs = false) => ({ path: name, bytes: readFileSync(path.join(planner, name)), lfs })
@@ -79,7 +70,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await studio?.close()
   await hub.stop()
-  rmSync(folder, { recursive: true, force: true, maxRetries: 15, retryDelay: 200 })
+  await removeFolder(folder)
 })
 
 const open = (entry: string): Promise<void> => page.getByRole('navigation').getByRole('button', { name: entry }).click()

@@ -4,10 +4,11 @@
  */
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { chromium, type Browser, type Page } from 'playwright-core'
+import { removeFolder } from './launch'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
 import { findElectron } from '../../scripts/electron-runtime.mjs'
 
@@ -71,7 +72,7 @@ describe.runIf(process.platform === 'linux')('the packed app', () => {
       app.kill('SIGKILL')
       await once(app, 'exit')
     }
-    rmSync(folder, { recursive: true, force: true, maxRetries: 15, retryDelay: 200 })
+    await removeFolder(folder)
   })
 
   it('starts without a problem, as a packaged app of the runtime at hand', async () => {

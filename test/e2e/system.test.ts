@@ -2,13 +2,13 @@
  * A system of library models on library data, made with the wizard in the real app, trained and evaluated: small models of another
  * make than the demo's project, rows whose columns are called otherwise, everything chosen by hand.
  */
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { accessibilityProblems } from './accessibility'
-import { launchStudio, takeScreenshots, type StudioUnderTest } from './launch'
+import { launchStudio, takeScreenshots, type StudioUnderTest, removeFolder } from './launch'
 
 const demo = path.join(import.meta.dirname, '../../native-assets/demo')
 const roles = ['planner', 'critic', 'solver']
@@ -34,7 +34,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await studio?.close()
-  if (workspace) rmSync(workspace, { recursive: true, force: true })
+  if (workspace) await removeFolder(workspace)
 })
 
 const next = (name: string): Promise<void> => page.getByRole('button', { name: `Next: ${name}` }).click()
