@@ -13,6 +13,7 @@ import { createHandlers, type Shell } from '../../../src-main/bridge/handlers'
 import { answer, type Handlers } from '../../../src-main/bridge/serve'
 import { writeDownloadRecord, type DownloadRecord } from '../../../src-main/hub/download/record'
 import { lockFolder } from '../../../src-main/hub/download/folder-lock'
+import { closeVolume, mountVolume } from '../../volumes'
 import { demo } from '../training/run-demo-job'
 import { testStudio, until, type TestStudio } from '../jobs/test-studio'
 
@@ -244,15 +245,34 @@ describe('the library', () => {
     await ask('datasets/delete', { id: entry.id })
   })
 
-  // a folder without permissions stops nobody who is root
-  it.skipIf(process.getuid?.() === 0)('says when its folder is read-only', async () => {
+  it('reads a folder that nobody may write to, and says so where it would write', async (context) => {
     const folder = path.join(test.workspace, 'datasets')
-    chmodSync(folder, 0o555)
+    const before = await add('closed.jsonl', '{"question":"q","answer":"a"}\n')
+    const copy = path.join(test.folder, 'copy of datasets')
+    cpSync(folder, copy, { recursive: true })
+    const volume = mountVolume('size=8m', folder)
+    // a folder without permissions stops nobody who is root
+    if (!volume && process.getuid?.() === 0) return context.skip('no right to mount a small volume')
     try {
-      await expect(add('more.jsonl', '{"q":1}\n')).rejects.toThrow(/could not be written/)
+      if (volume) {
+        cpSync(copy, folder, { recursive: true })
+        closeVolume(volume)
+      } else chmodSync(folder, 0o555)
+      const opened = await open(before.id)
+      expect(opened.rows).toBe(1)
+      const why = volume ? /The volume is read-only: / : /There is no permission to write to /
+      await expect(add('more.jsonl', '{"q":1}\n')).rejects.toThrow(why)
+      await expect(
+        ask('datasets/save', { handle: opened.handle, order: null, name: 'derived', ticket: 'derived' }),
+      ).rejects.toThrow(why)
+      await expect(ask('datasets/delete', { id: before.id })).rejects.toThrow(why)
+      expect((await ask('datasets/list', {})).datasets.map(({ id }) => id)).toContain(before.id)
+      await ask('datasets/close', { handle: opened.handle })
     } finally {
-      chmodSync(folder, 0o755)
+      if (volume) volume.remove()
+      else chmodSync(folder, 0o755)
     }
+    await ask('datasets/delete', { id: before.id })
   })
 })
 

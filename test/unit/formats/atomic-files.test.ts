@@ -1,5 +1,4 @@
 /** Files that appear only when complete, and full or read-only volumes explained. */
-import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
   existsSync,
@@ -22,6 +21,7 @@ import {
   writeJsonWhole,
 } from '../../../src-main/engine/formats/atomic-files'
 import { asDiskError, formatBytes, prepareOutputFolder } from '../../../src-main/engine/formats/disk-errors'
+import { mountVolume } from '../../volumes'
 
 const work = mkdtempSync(join(tmpdir(), 'atomic-'))
 afterAll(() => rmSync(work, { recursive: true }))
@@ -87,23 +87,12 @@ describe('whole folders', () => {
   })
 })
 
-/** As root: a volume of 64 KiB; else null, as only root may mount. */
-function tinyVolume(options: string): { folder: string; remove: () => void } | null {
-  const folder = mkdtempSync(join(work, 'volume-'))
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', options, 'tmpfs', folder], { stdio: 'ignore' })
-  } catch {
-    return null
-  }
-  return { folder, remove: () => execFileSync('umount', [folder]) }
-}
-
 describe('disk trouble', () => {
   const undo: (() => void)[] = []
   afterEach(() => undo.splice(0).forEach((u) => u()))
 
   it('a full disk: named with its free space, nothing left behind, what was there untouched', async (context) => {
-    const volume = tinyVolume('size=64k')
+    const volume = mountVolume('size=64k')
     if (!volume) return context.skip('no right to mount a small volume')
     undo.push(volume.remove)
     const path = join(volume.folder, 'links.bin')
@@ -128,7 +117,7 @@ describe('disk trouble', () => {
   })
 
   it('a folder that cannot be written to', async () => {
-    const volume = tinyVolume('size=64k,ro')
+    const volume = mountVolume('size=64k,ro')
     const folder = volume?.folder ?? mkdtempSync(join(work, 'closed-'))
     if (volume) undo.push(volume.remove)
     else {

@@ -3,7 +3,7 @@
  * killed process, a full disk. Whatever happens, no bad file has a final name, an interruption costs no open range more than a chunk
  * of bytes, and every error can be read.
  */
-import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
@@ -12,6 +12,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { UserError } from '../../../src-main/engine/errors'
 import { type Hub, openHub } from '../../../src-main/hub/connection'
 import { download, planDownload } from '../../../src-main/hub/download/download'
+import { mountVolume } from '../../volumes'
 import { FakeHub, type FakeFile, type Fault, type Sent } from './fake-hub'
 
 /** They make a thousand. */
@@ -271,12 +272,13 @@ describe('a thousand downloads', () => {
     expect(resumed).toBeGreaterThan(trials.kills / 2)
   })
 
-  const volume = smallVolume()
+  const volume = mountVolume('size=2m')
+  if (volume) onEnd.push(volume.remove)
   it.skipIf(volume === null)(`stop when the disk is full, and go on when it is not (${trials.fullDisks})`, async () => {
     let stopped = 0
     for (let seed = 0; seed < trials.fullDisks; seed++) {
-      const trial = newTrial('full', seed, { most: 700_000, in: volume! })
-      const filler = path.join(volume!, 'filler')
+      const trial = newTrial('full', seed, { most: 700_000, in: volume!.folder })
+      const filler = path.join(volume!.folder, 'filler')
       let filled = false
       const from = trial.files[0].bytes.length * trial.random() * 0.5
       const error: unknown = await fetchTrial(trial, undefined, (bytes) => {
@@ -339,18 +341,6 @@ function forgetUnclaimed(target: string): void {
 async function sentBytes({ name }: Trial, child: ChildProcess, bytes: number): Promise<void> {
   const sum = (): number => (fake.sent.get(name) ?? []).reduce((all, one) => all + one.upTo - one.from, 0)
   while (sum() <= bytes && child.exitCode === null) await new Promise((resolve) => setTimeout(resolve, 2))
-}
-
-/** A file system of 2 MiB; null where none may be mounted. */
-function smallVolume(): string | null {
-  if (process.platform !== 'linux' || process.getuid?.() !== 0) return null
-  const folder = mkdtempSync(path.join(tmpdir(), 'studio-hub-small-'))
-  const mounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=2m', 'tmpfs', folder]).status === 0
-  onEnd.push(() => {
-    if (mounted) spawnSync('umount', [folder])
-    rmSync(folder, { recursive: true, force: true })
-  })
-  return mounted ? folder : null
 }
 
 function fill(file: string): void {

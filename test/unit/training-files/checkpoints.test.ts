@@ -1,5 +1,4 @@
 /** Training checkpoints: exact continuation, pruning, and what a crash or a full disk leaves. */
-import { execFileSync } from 'node:child_process'
 import {
   existsSync,
   mkdirSync,
@@ -27,6 +26,7 @@ import { BatchOrder } from '../../../src-main/engine/training/data-order'
 import { loadInnerLink, loadOuterLinks, saveInnerLink } from '../../../src-main/engine/training/link-files'
 import { AdamW, clipGradients, outerParameters } from '../../../src-main/engine/training/optimiser'
 import { learningRateAt } from '../../../src-main/engine/training/schedule'
+import { mountVolume } from '../../volumes'
 import { provenance } from './provenance'
 
 const work = mkdtempSync(join(tmpdir(), 'checkpoints-'))
@@ -232,12 +232,9 @@ describe('trouble while saving', () => {
   })
 
   it('a full disk: a clear error, the last checkpoint untouched, and saving works again once there is space', async (context) => {
-    const volume = mkdtempSync(join(work, 'volume-'))
-    try {
-      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=96k', 'tmpfs', volume], { stdio: 'ignore' })
-    } catch {
-      return context.skip('no right to mount a small volume')
-    }
+    const mounted = mountVolume('size=96k')
+    if (!mounted) return context.skip('no right to mount a small volume')
+    const volume = mounted.folder
     try {
       const run = ToyRun.start()
       await saveTrainingState(volume, run.state(), { keepLast: 9 })
@@ -256,7 +253,7 @@ describe('trouble while saving', () => {
       await saveTrainingState(volume, run.state(), { keepLast: 9 })
       expect(existsSync(join(volume, 'step-1/manifest.json'))).toBe(true)
     } finally {
-      execFileSync('umount', [volume])
+      mounted.remove()
     }
   })
 })
