@@ -63,12 +63,12 @@ export class DataProcess {
     if (this.running) this.send(this.running, { kind: 'cancel', ticket })
   }
 
-  /** Nothing of it is needed any more: it ends after a while unless it is called again. */
-  rest(after = idleMs): void {
+  /** It ends after a while unless it is called again, or `needed` by then. */
+  rest(needed: () => boolean, after = idleMs): void {
     clearTimeout(this.idle)
     this.idle = setTimeout(() => {
-      if (this.running && this.running.calls.size > 0) this.rest(after)
-      else this.stop()
+      if (this.running && this.running.calls.size > 0) this.rest(needed, after)
+      else if (!needed()) this.stop()
     }, after)
     this.idle.unref()
   }

@@ -59,7 +59,7 @@ export class OpenSets {
     const set = this.sets.get(handle)
     if (!set) return
     this.sets.delete(handle)
-    for (const { stop } of set.orders.values()) stop.abort()
+    for (const { stop } of set.orders.values()) stop.abort(orderClosed())
     for (const { order } of set.orders.values()) await order.finished.catch(() => undefined)
     await set.dataset.close()
   }
@@ -69,11 +69,7 @@ export class OpenSets {
     if (handle === null) return undefined
     const open = set.orders.get(handle)
     if (open) return open.order
-    throw new UserError({
-      what: 'These rows are not at hand any more.',
-      why: 'Their filter, search or sort was closed.',
-      next: 'Filter, search or sort again.',
-    })
+    throw orderClosed()
   }
 
   /** An order of rows at known places; null where there are none. */
@@ -86,7 +82,7 @@ export class OpenSets {
     const open = set.orders.get(handle)
     if (!open) return
     set.orders.delete(handle)
-    open.stop.abort()
+    open.stop.abort(orderClosed())
     await open.order.close()
   }
 
@@ -123,4 +119,12 @@ export class OpenSets {
     if (stopped.aborted) pace.stop()
     else pace.last(state())
   }
+}
+
+function orderClosed(): UserError {
+  return new UserError({
+    what: 'These rows are not at hand any more.',
+    why: 'Their filter, search or sort was closed.',
+    next: 'Filter, search or sort again.',
+  })
 }

@@ -1,7 +1,7 @@
 /** One open data set: what it holds, rows by place, and orders of its rows. Nothing here changes the file. */
 import { quoteInexactNumbers } from '../engine/formats/exact-json'
 import { columnStatistics, type ColumnStatistics } from './statistics'
-import type { Database } from './table'
+import type { Database } from './database'
 import type { Column, DataFormat, DataProblem } from './types'
 import { type Order, RowOrder } from './row-order'
 
@@ -63,31 +63,38 @@ export class Dataset {
 
   /** Some columns of every row, or of an order's rows, without holding them all. */
   async *scan(columns: readonly number[], order?: RowOrder): AsyncGenerator<(string | null)[][]> {
-    // a connection of its own: other questions may come in between
-    const connection = await this.database.instance.connect()
+    const { connection, release } = await this.database.connect()
     try {
       const cells = columns.map((column) => `t.c${column}`).join(', ')
       if (order) {
         const result = await connection.stream(
           `SELECT ${cells} FROM ${order.table} AS o JOIN t ON t.rowid = o.place ORDER BY o.rowid`,
         )
-        for await (const part of result.yieldRows()) yield part as (string | null)[][]
+        for await (const part of result.yieldRows()) {
+          this.database.stayOpen()
+          yield part as (string | null)[][]
+        }
         return
       }
       for (let from = 0; from < this.info.rows; from += scanRows) {
+        this.database.stayOpen()
         const reader = await connection.runAndReadAll(
           `SELECT ${cells} FROM t WHERE rowid >= ${from} AND rowid < ${from + scanRows} ORDER BY rowid`,
         )
         yield reader.getRows() as (string | null)[][]
       }
+    } catch (error) {
+      throw this.database.explain(error)
     } finally {
-      connection.closeSync()
+      release()
     }
   }
 
   /** Of all rows, or of those that an order holds. */
   statistics(column: number, order?: RowOrder): Promise<ColumnStatistics> {
-    return columnStatistics(this.database.connection, this.info.columns[column], column, order?.table)
+    return this.database.ask((connection) =>
+      columnStatistics(connection, this.info.columns[column], column, order?.table),
+    )
   }
 
   /** The column's place. -1 where there is none of that name. */
@@ -106,7 +113,7 @@ export class Dataset {
     return `{${parts.join(',')}}`
   }
 
-  /** Frees the table. */
+  /** Frees the table; what is under way ends with an error that says so. */
   close(): Promise<void> {
     return this.database.close()
   }
@@ -140,8 +147,8 @@ export class Dataset {
     const cells = columns.map((_, i) =>
       clip === undefined ? `c${i}` : `left(c${i}, ${clip}), coalesce(length(c${i}) > ${clip}, false)`,
     )
-    const reader = await this.database.connection.runAndReadAll(
-      `SELECT t.rowid, ${cells.join(', ')} FROM ${from} ORDER BY t.rowid`,
+    const reader = await this.database.ask((connection) =>
+      connection.runAndReadAll(`SELECT t.rowid, ${cells.join(', ')} FROM ${from} ORDER BY t.rowid`),
     )
     return reader.getRows().map(([place, ...values]) => ({
       place: Number(place),

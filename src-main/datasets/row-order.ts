@@ -4,7 +4,7 @@
  */
 import type { Dataset, Row } from './dataset'
 import { sqlText } from './parquet-table'
-import type { Database } from './table'
+import type { Database } from './database'
 import type { Column } from './types'
 import { UserError } from '../engine/errors'
 
@@ -64,19 +64,21 @@ export class RowOrder {
   ): Promise<RowOrder> {
     refuseEmptyText(order)
     signal?.throwIfAborted()
-    await database.connection.run(`CREATE TABLE ${table} (place BIGINT)`)
+    await database.ask((connection) => connection.run(`CREATE TABLE ${table} (place BIGINT)`))
     return new RowOrder(dataset, database, table, (self) => self.compute(order, signal))
   }
 
   /** Rows at known places. */
   static async of(dataset: Dataset, database: Database, table: string, places: Int32Array): Promise<RowOrder> {
-    await database.connection.run(`CREATE TABLE ${table} (place BIGINT)`)
-    const appender = await database.connection.createAppender(table)
-    for (const place of places) {
-      appender.appendBigInt(BigInt(place))
-      appender.endRow()
-    }
-    appender.closeSync()
+    await database.ask(async (connection) => {
+      await connection.run(`CREATE TABLE ${table} (place BIGINT)`)
+      const appender = await connection.createAppender(table)
+      for (const place of places) {
+        appender.appendBigInt(BigInt(place))
+        appender.endRow()
+      }
+      appender.closeSync()
+    })
     return new RowOrder(dataset, database, table, async (self) =>
       self.report({ done: dataset.info.rows, of: dataset.info.rows, found: places.length }),
     )
@@ -90,8 +92,10 @@ export class RowOrder {
   /** Rows from a place of this order; waits until they are there or nothing more is to come. */
   async rows(from: number, count: number, { clip }: { clip?: number } = {}): Promise<Row[]> {
     await this.until(from + count)
-    const reader = await this.database.connection.runAndReadAll(
-      `SELECT place FROM ${this.table} WHERE rowid BETWEEN ${from} AND ${from + count - 1} ORDER BY rowid`,
+    const reader = await this.database.ask((connection) =>
+      connection.runAndReadAll(
+        `SELECT place FROM ${this.table} WHERE rowid BETWEEN ${from} AND ${from + count - 1} ORDER BY rowid`,
+      ),
     )
     return this.dataset.rowsAt(
       reader.getRows().map(([place]) => Number(place)),
@@ -102,7 +106,7 @@ export class RowOrder {
   /** Frees the order's table. */
   async close(): Promise<void> {
     await this.finished.catch(() => undefined)
-    await this.database.connection.run(`DROP TABLE IF EXISTS ${this.table}`)
+    await this.database.ask((connection) => connection.run(`DROP TABLE IF EXISTS ${this.table}`))
   }
 
   private waiting: (() => void)[] = []
@@ -119,8 +123,7 @@ export class RowOrder {
 
   private async compute({ filter = [], search, sort = [] }: Order, signal: AbortSignal | undefined): Promise<void> {
     const { columns, rows } = this.dataset.info
-    // a connection of its own: pages are read meanwhile, and interrupting it stops nothing else
-    const connection = await this.database.instance.connect()
+    const { connection, release } = await this.database.connect()
     const interrupt = (): void => connection.interrupt()
     signal?.addEventListener('abort', interrupt)
     try {
@@ -153,6 +156,7 @@ export class RowOrder {
       }
       for (let from = 0, slice = firstSlice; from < rows; from += slice, slice = Math.min(2 * slice, longestSlice)) {
         signal?.throwIfAborted()
+        this.database.stayOpen()
         const to = Math.min(rows, from + slice)
         const result = await connection.run(
           `INSERT INTO ${this.table} SELECT rowid FROM t WHERE rowid >= ${from} AND rowid < ${to}${wanted} ORDER BY rowid`,
@@ -161,10 +165,10 @@ export class RowOrder {
       }
     } catch (error) {
       signal?.throwIfAborted()
-      throw error
+      throw this.database.explain(error)
     } finally {
       signal?.removeEventListener('abort', interrupt)
-      connection.closeSync()
+      release()
       for (const wake of this.waiting.splice(0)) wake()
     }
   }

@@ -2,11 +2,7 @@
  * The rows of a data set in a DuckDB file of its own: every column as text under a name of ours (c0, c1, ...), since DuckDB's names do
  * not tell upper from lower case. The row's place is `rowid`, from 0.
  */
-import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises'
-import { totalmem } from 'node:os'
-import { join } from 'node:path'
-import type { DuckDBAppender, DuckDBConnection, DuckDBInstance } from '@duckdb/node-api'
-import { processExists } from '../system/process-exists'
+import type { DuckDBAppender, DuckDBConnection } from '@duckdb/node-api'
 import type { SourceRow } from './row-source'
 import { type Cell, type Column, type ColumnType, type Place, placeName } from './types'
 import type { ProblemList } from './problem-list'
@@ -15,58 +11,6 @@ import type { ProblemList } from './problem-list'
 export const mostColumns = 2000
 
 export class TooManyColumns extends Error {}
-
-export interface Database {
-  readonly instance: DuckDBInstance
-  readonly connection: DuckDBConnection
-  close(): Promise<void>
-}
-
-/** A database file in a new folder under `cache`, gone when closed. */
-export async function openDatabase(cache: string): Promise<Database> {
-  // a large native library, which most starts of the app and of the command line do without
-  const { DuckDBInstance } = await import('@duckdb/node-api')
-  await mkdir(cache, { recursive: true })
-  await removeLeftovers(cache)
-  const folder = await mkdtemp(join(cache, `table-${process.pid}-`))
-  try {
-    const memory = Math.max(512, Math.min(8192, Math.floor(totalmem() / 4 / 2 ** 20)))
-    const instance = await DuckDBInstance.create(join(folder, 'rows.db'), {
-      memory_limit: `${memory}MiB`,
-      temp_directory: join(folder, 'spill'),
-      autoinstall_known_extensions: 'false',
-      autoload_known_extensions: 'false',
-    })
-    const connection = await instance.connect()
-    // text of a hundred characters takes little more space so, and is read several times faster
-    await connection.run("PRAGMA force_compression='uncompressed'")
-    // times of a parquet file read the same on every machine
-    await connection.run("SET TimeZone = 'UTC'")
-    let closed = false
-    return {
-      instance,
-      connection,
-      close: async () => {
-        if (closed) return
-        closed = true
-        connection.closeSync()
-        instance.closeSync()
-        await rm(folder, { recursive: true, force: true })
-      },
-    }
-  } catch (error) {
-    await rm(folder, { recursive: true, force: true })
-    throw error
-  }
-}
-
-/** Takes away the tables of processes that ended without closing them. */
-async function removeLeftovers(cache: string): Promise<void> {
-  for (const name of await readdir(cache)) {
-    const owner = /^table-(\d+)-/.exec(name)
-    if (owner && !processExists(Number(owner[1]))) await rm(join(cache, name), { recursive: true, force: true })
-  }
-}
 
 interface ColumnState {
   readonly name: string

@@ -74,9 +74,13 @@ export class DatasetDesk {
 
   async open({ id, file, field, encoding, ticket }: CheckedParams<'datasets/open'>): Promise<OpenedDataset> {
     const found = await this.library.file(id, file)
-    const opened = await this.process.call('open', { file: found.path, field, encoding }, ticket)
-    this.opened.set(opened.handle, { id, file: found.file, columns: opened.columns, orders: new Map() })
-    return { ...opened, id, file: found.file }
+    try {
+      const opened = await this.process.call('open', { file: found.path, field, encoding }, ticket)
+      this.opened.set(opened.handle, { id, file: found.file, columns: opened.columns, orders: new Map() })
+      return { ...opened, id, file: found.file }
+    } finally {
+      this.restIfUnused()
+    }
   }
 
   async close(handle: string): Promise<void> {
@@ -174,7 +178,8 @@ export class DatasetDesk {
   }
 
   private restIfUnused(): void {
-    if (this.opened.size === 0) this.process.rest()
+    const needed = () => this.opened.size > 0
+    if (!needed()) this.process.rest(needed)
   }
 
   /** Where a new set comes from. Throws UserError where the set is not open. */

@@ -61,9 +61,10 @@ class DatasetBrowser {
     })
   }
 
-  /** Opens a set unless it is open already. */
+  /** Opens a set unless it is open, or being opened, already. */
   async show(id: string): Promise<void> {
     if (id !== this.#id) await this.open(id, asItIs)
+    else if (this.#error) await this.open(id)
   }
 
   /** Opens it, again where it is open: another file of it, or read in another way. */

@@ -1,12 +1,12 @@
-/** Data sets in the real app: a large file of odd names listed, browsed, searched and counted. */
-import { createWriteStream, mkdirSync, mkdtempSync } from 'node:fs'
+/** Data sets in the real app: a large file of odd names browsed, the demo's data looked at as prompts, checked, split. */
+import { createWriteStream, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { once } from 'node:events'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { accessibilityProblems } from './accessibility'
-import { launchStudio, takeScreenshots, type StudioUnderTest, removeFolder } from './launch'
+import { launchStudio, takeScreenshots, type StudioUnderTest } from './launch'
 
 const rows = 200_000
 let studio: StudioUnderTest
@@ -41,7 +41,7 @@ beforeAll(async () => {
 })
 afterAll(async () => {
   await studio?.close()
-  if (folder) await removeFolder(folder)
+  if (folder) rmSync(folder, { recursive: true, force: true })
 })
 
 const cell = (text: string) => page.getByRole('gridcell', { name: text, exact: true })
@@ -96,6 +96,59 @@ it('shows a row whole, and what a column holds', async () => {
     .waitFor()
   await accessible()
   await takeScreenshots(studio, 'dataset-statistics')
+})
+
+it('previews the demo’s prompts with its slots, exactly as they are asked', async () => {
+  await page.getByRole('navigation').getByRole('button', { name: 'Datasets' }).click()
+  await page.getByRole('button', { name: 'Datasets', exact: true }).last().click()
+  await takeScreenshots(studio, 'datasets')
+  await page.getByRole('option', { name: /^train.jsonl/ }).click()
+  await page.getByRole('button', { name: 'Open', exact: true }).click()
+  await page.getByRole('tab', { name: /Prompt/ }).click()
+  await page
+    .getByText(/tokens?/)
+    .first()
+    .waitFor()
+  await page.locator('.prompt').waitFor()
+  const question = (
+    JSON.parse(
+      readFileSync(path.join(import.meta.dirname, '../../native-assets/demo/train.jsonl'), 'utf8').split('\n')[0],
+    ) as { question: string }
+  ).question
+  expect(await page.locator('.prompt').innerText()).toContain(question)
+  await accessible()
+  await takeScreenshots(studio, 'dataset-preview')
+})
+
+it('checks every row, and splits the set in two by a seed', async () => {
+  await tab(/Fields/)
+  await page.getByRole('button', { name: 'Check every row' }).click()
+  await page.getByRole('region', { name: 'Outcome of the check' }).waitFor()
+  await accessible()
+  await takeScreenshots(studio, 'dataset-fields')
+  const opened = await page.evaluate(() =>
+    window.studio.request('datasets/open', { id: 'Demo/train.jsonl', ticket: 'test-open' }),
+  )
+  if (!opened.ok) throw new Error(JSON.stringify(opened.error))
+  const { handle, rows: all } = opened.value
+  const made = await page.evaluate(
+    (of) =>
+      window.studio.request('datasets/split', {
+        handle: of,
+        name: 'Zweiteilung ä',
+        seed: 7,
+        heldOut: 100,
+        ticket: 'test-split',
+      }),
+    handle,
+  )
+  if (!made.ok) throw new Error(JSON.stringify(made.error))
+  const lines = (file: string) =>
+    readFileSync(path.join(studio.workspace, 'datasets/Zweiteilung ä', file), 'utf8')
+      .trimEnd()
+      .split('\n')
+  expect([lines('train.jsonl').length, lines('held-out.jsonl').length]).toEqual([all - 100, 100])
+  expect(new Set([...lines('train.jsonl'), ...lines('held-out.jsonl')]).size).toBeLessThanOrEqual(all)
 })
 
 it('without a complaint of the page', () => expect(complaints).toEqual([]))

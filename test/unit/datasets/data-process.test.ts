@@ -111,6 +111,36 @@ describe('long work', () => {
     expect(shares.every((share) => share > 0 && share <= 1)).toBe(true)
   })
 
+  it('closed under its questions, a set answers each of them, and the process lives on', async () => {
+    const { pid } = data
+    for (let round = 0; round < 5; round++) {
+      const { handle } = await open(file)
+      const { order } = await data.call('order', {
+        handle,
+        by: { filter: [], search: { text: '9', matchCase: false }, sort: [] },
+      })
+      const sorted = await data.call('order', {
+        handle,
+        by: { filter: [], search: null, sort: [{ column: 0, descending: true }] },
+      })
+      const target = path.join(work, `closed-${round}.jsonl`)
+      const questions: Promise<unknown>[] = [
+        data.call('statistics', { handle, order: null, column: 0 }),
+        data.call('statistics', { handle, order, column: 0 }),
+        data.call('rows', { handle, order: null, from: 300_000, count: 100, clip: 20 }),
+        data.call('rows', { handle, order: sorted.order, from: 0, count: 100, clip: 20 }),
+        data.call('save', { handle, order: null, mapping: {}, target }),
+      ]
+      const answers = Promise.allSettled(questions)
+      await new Promise((resolve) => setTimeout(resolve, 25 * round))
+      await data.call('close', { handle })
+      for (const answer of await answers)
+        if (answer.status === 'rejected') expect(String(answer.reason)).toMatch(/not (open|at hand) any more/)
+    }
+    expect(data.pid).toBe(pid)
+    expect(heard.lost).toEqual([])
+  })
+
   it('killed, it answers what was under way, tells that everything is void, and the next call starts a fresh one', async () => {
     const before = await open(path.join(work, 'small.csv'))
     const { pid } = data
@@ -144,7 +174,12 @@ describe('long work', () => {
 
   it('ends when it is not needed for a while, which nobody is told as a loss', async () => {
     const { pid } = data
-    data.rest(20)
+    let needed = true
+    data.rest(() => needed, 20)
+    await new Promise((resolve) => setTimeout(resolve, 100))
+    expect(data.pid).toBe(pid)
+    needed = false
+    data.rest(() => needed, 20)
     await until(() => data.pid === undefined, 'it ended')
     expect(heard.lost).toEqual([])
     expect((await open(path.join(work, 'small.csv'))).rows).toBe(1)
