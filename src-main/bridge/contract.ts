@@ -280,4 +280,5 @@ export type DataChoice = z.output<typeof w.dataChoice>
 export type SystemDraftInput = z.input<typeof w.systemDraft>
 export type SystemDraft = z.output<typeof w.systemDraft>
 export type DraftProblem = z.output<typeof w.draftProblem>
+export type StepMemory = z.output<typeof w.stepMemory>
 export type DraftReport = z.output<typeof w.draftReport>

@@ -67,6 +67,13 @@ export const draftProblem = z.strictObject({
   error: studioError,
 })
 
+/** What a step of the pipeline needs. */
+export const stepMemory = z.strictObject({
+  ...memoryFit.shape,
+  /** Where not all of its models fit beside each other, so that they take turns: what they would take together. */
+  together: z.number().nullable(),
+})
+
 export const draftReport = z.strictObject({
   problems: z.array(draftProblem),
   steps: z.array(
@@ -74,7 +81,7 @@ export const draftReport = z.strictObject({
       id: stepId,
       title: z.string(),
       kind: jobKind,
-      memory: memoryFit.nullable(),
+      memory: stepMemory.nullable(),
       /** Bytes that it will keep on disk. */
       disk: z.number().nullable(),
       /** Rows that it works on; null until the data could be read. */

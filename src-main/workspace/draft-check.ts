@@ -1,5 +1,5 @@
 /** What the choices of the wizard come to, from what is on the disk alone: what is missing, what will not do, what it needs. */
-import type { DraftReport, MappingReport, MemoryFit, ModelView, StudioError, SystemDraft } from '../bridge/contract'
+import type { DraftReport, MappingReport, ModelView, StepMemory, StudioError, SystemDraft } from '../bridge/contract'
 import { jobSpec, type JobSpec } from '../engine/job-spec'
 import { innerParameterShapes, outerParameterShapes, type ParameterShape } from '../engine/nn/link-types'
 import type { StyleDefinition } from '../engine/styles/style'
@@ -18,7 +18,7 @@ export interface DraftFacts {
   /** What a run would make of the rows. Throws UserError where the data cannot be read. */
   rows(choice: DataChoice, use: 'inner' | 'outer' | 'evaluate'): Promise<MappingReport>
   /** null where it cannot be told. */
-  memory(spec: JobSpec): Promise<MemoryFit | null>
+  memory(spec: JobSpec): Promise<StepMemory | null>
   /** Bytes free where runs are written; null where it cannot be read. */
   freeDisk(): Promise<number | null>
 }
@@ -193,7 +193,7 @@ async function checkData(
   return rows
 }
 
-async function memoryOf(step: PipelineStep, facts: DraftFacts, say: Say): Promise<MemoryFit | null> {
+async function memoryOf(step: PipelineStep, facts: DraftFacts, say: Say): Promise<StepMemory | null> {
   const checked = jobSpec.safeParse({ ...step.spec, kind: step.kind, output: 'none' })
   if (!checked.success) {
     const [issue] = checked.error.issues
@@ -213,24 +213,39 @@ async function memoryOf(step: PipelineStep, facts: DraftFacts, say: Say): Promis
   }
 }
 
-/** One sentence for the step that needs most. */
+/** One sentence, for the step with which memory is hardest to come by. */
 function sayMemory(steps: DraftReport['steps'], say: Say): void {
-  const [worst] = steps.filter(({ memory }) => memory !== null).sort((a, b) => b.memory!.total - a.memory!.total)
-  if (!worst?.memory) return
-  const { total, available, verdict, note } = worst.memory
+  const known = steps.flatMap(({ title, memory }) => (memory ? [{ title, memory }] : []))
+  const [worst] = known.sort(
+    (a, b) =>
+      verdicts.indexOf(b.memory.verdict) - verdicts.indexOf(a.memory.verdict) ||
+      (b.memory.together ?? b.memory.total) - (a.memory.together ?? a.memory.total),
+  )
+  if (!worst || worst.memory.verdict === 'fits') return
+  const { title } = worst
+  const { total, together, available, verdict } = worst.memory
+  const [need, free] = [formatBytes(total), formatBytes(available)]
   if (verdict === 'too-large')
     say('check', null, 'error', {
       what: 'This machine has too little free memory.',
-      why: `"${worst.title}" needs about ${formatBytes(total)}, and ${formatBytes(available)} are free.`,
-      next: 'Choose smaller models, smaller batches or shorter texts, or close other programs.',
+      why: `"${title}" needs about ${need}${together === null ? '' : ' even with one model at a time'}, and ${free} are free.`,
+      next: 'Choose smaller models, or close other programs.',
     })
-  else if (verdict === 'tight')
+  else if (together !== null)
+    say('check', null, 'warning', {
+      what: 'The models will take turns in memory.',
+      why: `All models of "${title}" together need about ${formatBytes(together)}, and ${free} are free; one at a time, ${need} are enough.`,
+      next: 'It runs so, but takes longer. Smaller models, or fewer other programs, avoid it.',
+    })
+  else
     say('check', null, 'warning', {
       what: 'Memory will be tight.',
-      why: `"${worst.title}" needs about ${formatBytes(total)}, and ${formatBytes(available)} are free.${note === null ? '' : ` ${note}`}`,
+      why: `"${title}" needs about ${need}, and ${free} are free.`,
       next: 'Close other programs before it starts.',
     })
 }
+
+const verdicts = ['fits', 'tight', 'too-large']
 
 /** Bytes of the checkpoints that a step keeps; evaluations keep next to nothing. */
 function diskOf({ kind, spec }: PipelineStep, style: StyleDefinition, widths: readonly number[]): number {

@@ -2,12 +2,11 @@
 import { randomUUID } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import path from 'node:path'
-import type { DraftReport, MappingReport, MemoryFit, SystemDraft } from '../bridge/contract'
+import type { DraftReport, MappingReport, StepMemory, SystemDraft } from '../bridge/contract'
 import { projectName } from '../bridge/views'
 import { UserError } from '../engine/errors'
 import { freeBytes } from '../engine/formats/disk-errors'
 import { makeFolder } from '../engine/formats/make-folder'
-import { estimateOf } from '../engine/memory/estimate'
 import { modelMemory } from '../engine/memory/model-memory'
 import { modelPaths } from '../engine/spec-paths'
 import { styleByName } from '../engine/styles/registry'
@@ -15,7 +14,7 @@ import type { DatasetDesk } from './dataset-desk'
 import { checkDraft, type DraftFacts } from './draft-check'
 import { type DataChoice, type DraftPaths, draftPipeline, isComplete } from './draft-pipeline'
 import { exists } from './files'
-import { memoryFit } from './memory-fit'
+import { modelsFit } from './memory-fit'
 import type { ModelLibrary } from './model-library'
 import type { Pipeline } from './pipeline'
 import type { Places } from './places'
@@ -87,7 +86,7 @@ export class SystemMaker {
     // the library is read, and models are estimated, once for all steps
     const listed = this.options.models.list()
     listed.catch(() => undefined)
-    const estimates = new Map<string, Promise<MemoryFit>>()
+    const estimates = new Map<string, Promise<StepMemory>>()
     return {
       model: async (id) => (await listed).find((model) => model.id === id),
       rows: (choice, use) => this.rowsOf(draft, choice, use),
@@ -162,14 +161,9 @@ export class SystemMaker {
   }
 }
 
-/** What the models of a job take by themselves, each once; what batches and links take is estimated when the job starts. */
-async function modelsAlone(folders: readonly string[]): Promise<MemoryFit> {
-  const estimates = await Promise.all(folders.map((folder) => modelMemory(folder)))
-  const parts = new Map<string, number>()
-  for (const { parts: own } of estimates)
-    for (const { name, bytes } of own) parts.set(name, name === 'runtime' ? bytes : (parts.get(name) ?? 0) + bytes)
-  const all = estimateOf([...parts].map(([name, bytes]) => ({ name, bytes })))
-  return { ...memoryFit(all), note: 'Batches and links come on top; a run says how much before it loads anything.' }
+/** What batches and links take is estimated when the job starts. */
+async function modelsAlone(folders: readonly string[]): Promise<StepMemory> {
+  return modelsFit(await Promise.all(folders.map((folder) => modelMemory(folder))))
 }
 
 /** What is gone is said by the check, choice by choice. */

@@ -133,7 +133,7 @@ export function check({ draft: { style, models, title } }: RequestParams<'system
     { name: 'KV caches', bytes: 0.2e9 },
     { name: 'Runtime', bytes: 0.3e9 },
   ]
-  const memory = { parts, total: 4.7e9, available: 11.2e9, verdict: 'fits' as const, note: null }
+  const memory = { parts, total: 4.7e9, available: 11.2e9, verdict: 'fits' as const, note: null, together: null }
   return {
     problems,
     steps:

@@ -19,6 +19,11 @@ export function availableMemory(): number {
   return Math.max(0, Math.min(freemem(), ...containerLimits().map(({ limit, used }) => limit - used)))
 }
 
+/** What a job may take now: some of what is available is left to the system and to other programs. */
+export function memoryForJobs(): number {
+  return Math.max(0, availableMemory() - Math.min(machineMemory() * 0.05, 512e6))
+}
+
 /** The limits that hold for this process (Linux control groups, version 2: its own group's and those of the groups around it). */
 export function containerLimits(proc = '/proc/self/cgroup', mount = '/sys/fs/cgroup'): Limit[] {
   const own = /^0::(\/.*)$/m.exec(read(proc) ?? '')?.[1]

@@ -71,6 +71,10 @@ export function weightBytes(tensors: readonly ModelTensor[], stored: (name: stri
   return { held, packed, widened }
 }
 
+/** Names of parts that are not every model's own, or may be left out. */
+export const runtimePart = 'runtime'
+export const stepCopies = 'weights once more, arranged for steps'
+
 /** What a first look goes by: one text of so many tokens. */
 const usualLength = 1024
 
@@ -89,14 +93,14 @@ export function modelMemoryOf(
   const packs = options.packs ?? packsSteps(weights.held, machineMemory())
   return estimateOf([
     { name: weights.widened ? 'weights, widened to float32' : 'weights', bytes: weights.held },
-    { name: 'weights once more, arranged for steps', bytes: packs ? weights.packed : 0 },
+    { name: stepCopies, bytes: packs ? weights.packed : 0 },
     {
       name: `keys and values of ${places} tokens`,
       bytes: single * (placeNumbers(config) * places + memorySize(config)),
     },
     { name: `working memory for ${places} tokens`, bytes: workingBytes(config, places) },
     { name: 'compiled graph', bytes: sessionBytes(nodes) },
-    { name: 'runtime', bytes: runtimeBytes },
+    { name: runtimePart, bytes: runtimeBytes },
   ])
 }
 

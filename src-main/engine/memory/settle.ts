@@ -7,7 +7,7 @@ import { AgentMemory, type PassShape } from './agent-memory'
 import type { EarlierMemory } from './earlier'
 import type { MemoryPart } from './estimate'
 import { type MemoryPlan, planMemory } from './job-memory'
-import { availableMemory, machineMemory } from './machine'
+import { memoryForJobs } from './machine'
 import { storedAs } from './model-memory'
 
 /** What one member of a team is asked for. */
@@ -32,9 +32,6 @@ export interface SettleOptions {
   readonly earlier: EarlierMemory | null
 }
 
-/** Left to the system and to other programs, bytes. */
-const reserve = (machine: number) => Math.min(machine * 0.05, 512e6)
-
 /** Throws UserError where the job does not fit. */
 export function settleMemory(
   ctx: JobContext,
@@ -57,13 +54,12 @@ export function settleMemory(
       prefixes: places.reduce((n, p) => n + (p > 0 ? memory.cache(p) : 0), 0),
     }
   })
-  const free = Math.max(0, availableMemory() - reserve(machineMemory()))
   const asked = { checkpointBlocks: job.checkpointBlocks }
   const jobWork = { models, beside: work.beside }
   const plan =
     job.memoryLimit !== undefined
       ? planMemory(jobWork, { limit: job.memoryLimit, from: 'job' }, asked)
-      : planMemory(jobWork, { limit: free, from: 'free memory', batches: earlier?.limit }, asked)
+      : planMemory(jobWork, { limit: memoryForJobs(), from: 'free memory', batches: earlier?.limit }, asked)
   ctx.say({
     kind: 'memory',
     ...plan.estimate,

@@ -1,8 +1,10 @@
 /** The wizard's choices: the pipeline that they become, and what is said of them before anything is made. */
 import { describe, expect, it } from 'vitest'
-import type { MappingReport, MemoryFit, ModelView, SystemDraft } from '../../../src-main/bridge/contract'
+import type { MappingReport, ModelView, StepMemory, SystemDraft } from '../../../src-main/bridge/contract'
 import { systemDraft } from '../../../src-main/bridge/system-views'
 import { UserError } from '../../../src-main/engine/errors'
+import { estimateOf } from '../../../src-main/engine/memory/estimate'
+import { runtimePart, stepCopies } from '../../../src-main/engine/memory/model-memory'
 import { styleByName, styles } from '../../../src-main/engine/styles/registry'
 import { checkDraft, type DraftFacts } from '../../../src-main/workspace/draft-check'
 import {
@@ -11,6 +13,7 @@ import {
   type DraftPaths,
   isComplete,
 } from '../../../src-main/workspace/draft-pipeline'
+import { modelsFit } from '../../../src-main/workspace/memory-fit'
 import { pipeline, resolveStep } from '../../../src-main/workspace/pipeline'
 
 function draftOf(style: string, change: (draft: Record<string, any>) => void = () => undefined): CompleteDraft {
@@ -101,7 +104,12 @@ describe('the pipeline', () => {
   })
 })
 
-const fit: MemoryFit = { parts: [], total: 1e9, available: 8e9, verdict: 'fits', note: null }
+const fit: StepMemory = { parts: [], total: 1e9, available: 8e9, verdict: 'fits', note: null, together: null }
+const estimate = (weights: number) =>
+  estimateOf([
+    { name: 'weights', bytes: weights },
+    { name: runtimePart, bytes: 1e8 },
+  ])
 const report: MappingReport = { rows: 100, usable: 100, columns: {}, problems: [] }
 
 function facts(change: Partial<DraftFacts> = {}): DraftFacts {
@@ -128,6 +136,34 @@ async function check(draft: SystemDraft, change: Partial<DraftFacts> = {}) {
   const found = await checkDraft(draft, style, made, facts(change))
   return { ...found, said: found.problems.map(({ step, field, level }) => [step, field, level].join(' ')) }
 }
+
+describe('the memory of several models', () => {
+  const model = (weights: number, copies: number) =>
+    estimateOf([
+      { name: 'weights', bytes: weights },
+      { name: stepCopies, bytes: copies },
+      { name: runtimePart, bytes: 100 },
+    ])
+  const team = [model(3000, 2000), model(1000, 500)]
+
+  it.each([
+    [7400, 6600, 'fits', null],
+    [6600, 6600, 'tight', null],
+    [6599, 4100, 'fits', null],
+    [4100, 4100, 'tight', null],
+    // one at a time: first with its copies, then without, and too large only where the largest alone does not fit
+    [4099, 3100, 'tight', 4100],
+    [3100, 3100, 'tight', 4100],
+    [3099, 3100, 'too-large', 4100],
+  ])('of %i bytes it takes %i', (free, total, verdict, together) => {
+    expect(modelsFit(team, free)).toMatchObject({ total, verdict, together })
+  })
+
+  it('is that of the one where there is but one', () => {
+    expect(modelsFit([team[0]], 5000)).toMatchObject({ total: 3100, verdict: 'fits', together: null })
+    expect(modelsFit([team[0]], 3000)).toMatchObject({ total: 3100, verdict: 'too-large', together: null })
+  })
+})
 
 describe('the check', () => {
   it('has nothing to say of what will do, and counts rows, memory and disk', async () => {
@@ -187,6 +223,18 @@ describe('the check', () => {
       'too little memory',
       () => undefined,
       { memory: async () => ({ ...fit, total: 9e9, verdict: 'too-large' }) },
+      ['check  error'],
+    ],
+    [
+      'models that take turns',
+      () => undefined,
+      { memory: async () => modelsFit([estimate(5e9), estimate(6e9)], 8e9) },
+      ['check  warning'],
+    ],
+    [
+      'a model that is too large even alone',
+      () => undefined,
+      { memory: async () => modelsFit([estimate(5e9), estimate(9e9)], 8e9) },
       ['check  error'],
     ],
     ['little memory', () => undefined, { memory: async () => ({ ...fit, verdict: 'tight' }) }, ['check  warning']],
