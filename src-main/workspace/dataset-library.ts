@@ -106,7 +106,7 @@ export class DatasetLibrary {
     const bytes = own === null ? 0 : await folderBytes(own)
     await removeEntry({
       ...{ called: `The data set "${name}"`, name, usedBy, isDownload: source.kind === 'hub', folder: own },
-      whereUsed: 'Choose other data there, or delete the project, first.',
+      whereUsed: 'Delete the project first, on its Overview.',
     })
     return bytes
   }

@@ -22,7 +22,7 @@ export interface Removal {
 /** Throws UserError where it belongs to a project, a project uses it, it is being downloaded, or the disk does not allow it. */
 export async function removeEntry({ called, name, folder, usedBy, whereUsed, isDownload }: Removal): Promise<void> {
   const refuse = (why: string, next: string) => new UserError({ what: `${called} cannot be deleted.`, why, next })
-  if (folder === null) throw refuse('It belongs to its project.', 'Delete the project.')
+  if (folder === null) throw refuse('It belongs to its project.', 'Delete the project, on its Overview.')
   if (usedBy.length > 0)
     throw refuse(
       usedBy.map(({ title, as }) => `The project "${title}" uses it (${as.join(', ')}).`).join(' '),

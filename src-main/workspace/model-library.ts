@@ -102,7 +102,7 @@ export class ModelLibrary {
     await removeEntry({
       ...{ called: `The model "${name}"`, name, usedBy, isDownload: record !== null },
       folder: view.source.kind === 'project' ? null : folder,
-      whereUsed: 'Delete the project first.',
+      whereUsed: 'Delete the project first, on its Overview.',
     })
     return bytes
   }

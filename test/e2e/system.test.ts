@@ -2,7 +2,7 @@
  * A system of library models on library data, made with the wizard in the real app, trained and evaluated: small models of another
  * make than the demo's project, rows whose columns are called otherwise, everything chosen by hand.
  */
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import type { Page } from 'playwright-core'
@@ -122,6 +122,13 @@ it('is made and started, and its steps train and evaluate it to the end', async 
   await takeScreenshots(studio, 'wizard-check')
   await start.click()
   await page.getByRole('heading', { name: 'Clock team' }).waitFor()
+  await page.getByRole('button', { name: 'Delete the project…' }).click()
+  await page
+    .getByRole('alertdialog')
+    .getByText(/stop it first/)
+    .waitFor()
+  expect(await page.getByRole('button', { name: 'Delete for good' }).isDisabled()).toBe(true)
+  await page.getByRole('button', { name: 'Cancel' }).click()
   await page.getByRole('button', { name: 'See the results' }).waitFor({ timeout: 240_000 })
   const reply = await page.evaluate(() => window.studio.request('results/table', { project: 'Clock team' }))
   if (!reply.ok) throw new Error(JSON.stringify(reply.error))
@@ -141,4 +148,19 @@ it('shows its choices afterwards, and keeps its models', async () => {
   await accessible()
   const reply = await page.evaluate(() => window.studio.request('models/delete', { id: 'library/lab--critic' }))
   expect(reply.ok ? '' : reply.error.why).toContain('Clock team')
+})
+
+it('is deleted after one more gesture that says what goes and what stays', async () => {
+  await page.getByRole('navigation').getByRole('button', { name: 'Overview' }).click()
+  await page.getByRole('button', { name: 'Delete the project…' }).click()
+  const dialog = page.getByRole('alertdialog')
+  await dialog.getByText(/with 9\sruns: .* come back\. The models and data sets that it uses stay\./).waitFor()
+  await accessible()
+  await takeScreenshots(studio, 'delete-project')
+  await dialog.getByRole('button', { name: 'Delete for good' }).click()
+  await page.getByText(/^“Clock team” deleted, .* free again$/).waitFor()
+  await page.getByRole('navigation').getByRole('button', { name: 'Project: Demo' }).waitFor()
+  expect(existsSync(path.join(workspace, 'projects', 'Clock team'))).toBe(false)
+  expect(existsSync(path.join(workspace, 'models', 'lab--critic', 'config.json'))).toBe(true)
+  expect(existsSync(path.join(workspace, 'datasets', 'clock rows', 'train.jsonl'))).toBe(true)
 })
