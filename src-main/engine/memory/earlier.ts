@@ -1,14 +1,18 @@
-/** What a run that is resumed said of its memory when it began. */
+/** What a run that is resumed did with its memory when it began. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { jobEvent } from '../job-events'
 
+/** With the same of all of it the results are the same to the bit. */
 export interface EarlierMemory {
-  /** Bytes that batches went by: with the same they are the same, and so are the results to the bit. */
-  readonly limit: number
+  /** Bytes that batches and kept passes went by. */
+  readonly batchLimit: number
+  readonly checkpointBlocks: boolean
+  /** Names of the models whose weights were held twice. */
+  readonly packed: readonly string[]
 }
 
-/** null where the journal says nothing of it. */
+/** What its first start said; null where the journal says nothing of it. */
 export function earlierMemory(output: string): EarlierMemory | null {
   let text: string
   try {
@@ -19,7 +23,7 @@ export function earlierMemory(output: string): EarlierMemory | null {
   for (const line of text.split('\n')) {
     if (!line.includes('"memory"')) continue
     const event = jobEvent.safeParse(parsed(line)).data
-    if (event?.kind === 'memory') return { limit: event.batchLimit }
+    if (event?.kind === 'memory') return event
   }
   return null
 }

@@ -2,6 +2,7 @@
 import { keptBytes, packsSteps } from '../agents/batching'
 import { UserError } from '../errors'
 import type { AgentMemory, PassShape } from './agent-memory'
+import type { EarlierMemory } from './earlier'
 import { estimateOf, inGigabytes, type MemoryEstimate, type MemoryPart } from './estimate'
 import { runtimeBytes } from './runtime-share'
 
@@ -46,19 +47,34 @@ export interface MemoryPlan {
   readonly costsTime: boolean
   /** Why it is done so. */
   readonly reason: string
+  /** Of a resumed run, what of it that results depend on (to the bit) is done otherwise than when it began; null: nothing. */
+  readonly departs: string | null
 }
 
 export interface MemoryRoom {
   readonly limit: number
   readonly from: MemoryPlan['limitFrom']
-  /** Where batches go by another limit. */
-  readonly batches?: number
+}
+
+/** What is said beside the work itself. */
+export interface MemoryWishes {
+  /** As the job says. */
+  readonly checkpointBlocks?: boolean
+  /** As the run began, where it is resumed. */
+  readonly earlier?: EarlierMemory | null
 }
 
 interface Way {
   readonly checkpointBlocks: boolean
   readonly inTurn: boolean
-  readonly packs: boolean
+  /** All models' weights (where they are small for the memory), none's, or those of the models of these names. */
+  readonly packs: boolean | readonly string[]
+}
+
+/** Ways with batches that go by so many bytes. */
+interface Attempt {
+  readonly ways: readonly Way[]
+  readonly batches: number
 }
 
 /** From what costs nothing to what costs most time. Copies of weights for steps go early where all stay loaded, late where loading counts. */
@@ -74,42 +90,58 @@ const ways: readonly Way[] = [
 ]
 
 /**
- * The first way that fits. Throws UserError where none does, before anything is loaded. `checkpointBlocks`: what the job itself says
- * of it.
+ * The first way that fits. A resumed run goes on as it began, for the same results to the bit: with its models in turn, where that is
+ * what it takes; else with the batches of its beginning; else with batches that fit now. Throws UserError where nothing fits, before
+ * anything is loaded.
  */
-export function planMemory(
-  work: JobWork,
-  memory: MemoryRoom,
-  asked: { readonly checkpointBlocks?: boolean } = {},
-): MemoryPlan {
-  const trains = work.models.some(({ passes }) => passes.some(({ task }) => task === 'vjp'))
-  const open = ways.filter(
-    (way) =>
-      (asked.checkpointBlocks === undefined
-        ? trains || !way.checkpointBlocks
-        : way.checkpointBlocks === asked.checkpointBlocks) &&
-      (work.models.length > 1 || !way.inTurn),
-  )
+export function planMemory(work: JobWork, memory: MemoryRoom, wishes: MemoryWishes = {}): MemoryPlan {
+  const attempts = attemptsOf(work, memory, wishes)
   const plans: MemoryPlan[] = []
-  let plan: MemoryPlan | undefined
-  for (const way of open) {
-    const next = planned(work, memory, way)
-    plans.push(next)
-    if (next.estimate.total > memory.limit) continue
-    plan = next
-    break
-  }
-  if (!plan) throw tooLarge(plans.reduce((a, b) => (b.estimate.total < a.estimate.total ? b : a)))
-  const costsTime = plan.inTurn || (plan.checkpointBlocks && asked.checkpointBlocks !== true)
-  return { ...plan, costsTime, reason: reasonOf(plan, plans[0], asked.checkpointBlocks) }
+  for (const { ways, batches } of attempts)
+    for (const way of ways) {
+      const plan = planned(work, memory, batches, way)
+      plans.push(plan)
+      if (plan.estimate.total <= memory.limit) return explained(work, plan, plans[0], wishes)
+    }
+  throw tooLarge(plans.reduce((a, b) => (b.estimate.total < a.estimate.total ? b : a)))
 }
 
-function planned(work: JobWork, { limit, from, batches = limit }: MemoryRoom, way: Way): MemoryPlan {
+function attemptsOf(work: JobWork, { limit }: MemoryRoom, { checkpointBlocks, earlier }: MemoryWishes): Attempt[] {
+  const trains = work.models.some(({ passes }) => passes.some(({ task }) => task === 'vjp'))
+  const inTurnOrNot = (way: Way) => work.models.length > 1 || !way.inTurn
+  const open = ways.filter(
+    (way) =>
+      (checkpointBlocks === undefined ? trains || !way.checkpointBlocks : way.checkpointBlocks === checkpointBlocks) &&
+      inTurnOrNot(way),
+  )
+  const now = { ways: open, batches: limit }
+  if (!earlier) return [now]
+  const begun = { checkpointBlocks: checkpointBlocks ?? earlier.checkpointBlocks, packs: earlier.packed }
+  const asBegun = [false, true].map((inTurn) => ({ ...begun, inTurn })).filter(inTurnOrNot)
+  return [{ ways: asBegun, batches: earlier.batchLimit }, { ways: open, batches: earlier.batchLimit }, now]
+}
+
+function explained(work: JobWork, plan: MemoryPlan, first: MemoryPlan, wishes: MemoryWishes): MemoryPlan {
+  const { earlier } = wishes
+  const asBegun = earlier?.checkpointBlocks ?? false
+  const again = plan.checkpointBlocks && wishes.checkpointBlocks !== true && !asBegun
+  return {
+    ...plan,
+    costsTime: plan.inTurn || again,
+    reason: reasonOf(plan, first, wishes, again),
+    departs: earlier ? departure(work, plan, earlier) : null,
+  }
+}
+
+function planned(work: JobWork, { limit, from }: MemoryRoom, batches: number, way: Way): MemoryPlan {
   const models = work.models.map((model) => {
     const { memory } = model
     const keepsPasses = model.keepsPasses && !way.checkpointBlocks
     const choice = { keepsPasses, checkpointBlocks: way.checkpointBlocks, limit: batches }
-    const packs = way.packs && packsSteps(memory.weights.held, batches)
+    const packs =
+      typeof way.packs === 'boolean'
+        ? way.packs && packsSteps(memory.weights.held, batches)
+        : way.packs.includes(model.name)
     const held = memory.weights.held
     const packed = packs ? memory.weights.packed : 0
     const session = memory.session(choice)
@@ -162,19 +194,52 @@ function planned(work: JobWork, { limit, from, batches = limit }: MemoryRoom, wa
     besideModels: estimate.total - loaded.reduce((n, m) => n + m.footprint, 0),
     costsTime: false,
     reason: '',
+    departs: null,
   }
 }
 
-function reasonOf(plan: MemoryPlan, first: MemoryPlan, asked: boolean | undefined): string {
+/** `again`: blocks are computed again as memory is short. */
+function reasonOf(
+  plan: MemoryPlan,
+  first: MemoryPlan,
+  { checkpointBlocks: asked, earlier }: MemoryWishes,
+  again: boolean,
+): string {
   const room = `${inGigabytes(plan.limit)} ${plan.limitFrom === 'job' ? 'that the job may take' : 'of free memory'}`
   const fits = `it needs about ${inGigabytes(plan.estimate.total)} of the ${room}`
   const measures = [
-    ...(plan.checkpointBlocks && asked !== true ? ['blocks are computed again for their gradients'] : []),
+    ...(again ? ['blocks are computed again for their gradients'] : []),
     ...(plan.inTurn ? ['models are loaded in turn'] : []),
   ]
-  const own = asked === undefined ? '' : `, blocks being ${asked ? '' : 'not '}computed again as the job says`
+  const computed = `blocks being ${plan.checkpointBlocks ? '' : 'not '}computed again as`
+  const own =
+    asked !== undefined
+      ? `, ${computed} the job says`
+      : earlier?.checkpointBlocks
+        ? `, ${computed} when the run began`
+        : ''
   if (measures.length === 0) return `${fits}${own}`
   return `${fits}${own}; without ${measures.length > 1 ? 'these measures' : 'this measure'} it would need about ${inGigabytes(first.estimate.total)}: ${measures.join(', and ')}, which takes more time`
+}
+
+function departure(work: JobWork, plan: MemoryPlan, earlier: EarlierMemory): string | null {
+  const names = (packed: boolean) =>
+    work.models.flatMap(({ name }, i) =>
+      plan.packs[i] === packed && earlier.packed.includes(name) !== packed ? [name] : [],
+    )
+  const copies = (packed: boolean) => (packed ? 'are kept once more for steps' : 'are not kept a second time any more')
+  const changes = [
+    ...(plan.batchLimit === earlier.batchLimit
+      ? []
+      : [`batches go by ${inGigabytes(plan.batchLimit)}, not by ${inGigabytes(earlier.batchLimit)}`]),
+    ...(plan.checkpointBlocks === earlier.checkpointBlocks
+      ? []
+      : [`blocks are ${plan.checkpointBlocks ? '' : 'not '}computed again for their gradients`]),
+    ...[true, false].flatMap((packed) =>
+      names(packed).length > 0 ? [`the weights of ${names(packed).join(' and ')} ${copies(packed)}`] : [],
+    ),
+  ]
+  return changes.length > 0 ? changes.join('; ') : null
 }
 
 function tooLarge({ estimate, limit, limitFrom, inTurn }: MemoryPlan): UserError {

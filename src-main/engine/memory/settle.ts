@@ -6,7 +6,7 @@ import type { JobSpec } from '../job-spec'
 import { AgentMemory, type PassShape } from './agent-memory'
 import type { EarlierMemory } from './earlier'
 import type { MemoryPart } from './estimate'
-import { type MemoryPlan, planMemory } from './job-memory'
+import { type MemoryPlan, type MemoryRoom, planMemory } from './job-memory'
 import { memoryForJobs } from './machine'
 import { storedAs } from './model-memory'
 
@@ -54,12 +54,12 @@ export function settleMemory(
       prefixes: places.reduce((n, p) => n + (p > 0 ? memory.cache(p) : 0), 0),
     }
   })
-  const asked = { checkpointBlocks: job.checkpointBlocks }
-  const jobWork = { models, beside: work.beside }
-  const plan =
+  const room: MemoryRoom =
     job.memoryLimit !== undefined
-      ? planMemory(jobWork, { limit: job.memoryLimit, from: 'job' }, asked)
-      : planMemory(jobWork, { limit: memoryForJobs(), from: 'free memory', batches: earlier?.limit }, asked)
+      ? { limit: job.memoryLimit, from: 'job' }
+      : { limit: memoryForJobs(), from: 'free memory' }
+  const { checkpointBlocks } = job
+  const plan = planMemory({ models, beside: work.beside }, room, { checkpointBlocks, earlier })
   ctx.say({
     kind: 'memory',
     ...plan.estimate,
@@ -73,6 +73,10 @@ export function settleMemory(
     reason: plan.reason,
   })
   if (plan.costsTime) ctx.warn(`Memory is short: ${plan.reason}.`)
+  if (plan.departs !== null)
+    ctx.warn(
+      `The run goes on otherwise than it began: ${plan.departs}; ${plan.reason}. Its numbers may differ in their last digits from those of a run without an interruption.`,
+    )
   pool.limit = plan.inTurn ? Math.max(...plan.footprints, plan.limit - plan.besideModels) : Infinity
   for (const [i, agent] of agents.entries())
     agent.settle({

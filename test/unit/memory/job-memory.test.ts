@@ -69,14 +69,30 @@ test('what does not fit even so is refused with the parts, before anything is lo
   expect(() => readFileSync(join(place.path('none'), 'journal.jsonl'))).toThrow('ENOENT')
 })
 
-test('a resumed run goes on with the batches that it began with, whatever is free by then', async () => {
-  const whole = await run(training('whole', { steps: 4, memoryLimit: 4000 * MB }))
-  const spec = training('parts', { steps: 4, memoryLimit: 4000 * MB })
+test('a resumed run goes on with the batches, blocks and copies of weights that it began with, whatever is free by then', async () => {
+  const all = said(await run(training('all', { checkpointBlocks: false }))).total
+  // a little less: weights are not kept a second time
+  const began = { steps: 4, memoryLimit: all - MB, checkpointBlocks: false }
+  const whole = await run(training('whole', began))
+  expect(said(whole)).toMatchObject({ packed: [], loadedInTurn: false })
+  const spec = training('parts', began)
   await run(spec, { stopAt: (event) => event.kind === 'metrics' && event.step === 2 })
   const { memoryLimit: _, ...rest } = spec
   const resumed = await run(rest as JobSpecInput, { resume: true })
-  expect(said(resumed)).toMatchObject({ limitFrom: 'free memory', batchLimit: 4000 * MB })
+  expect(said(resumed)).toMatchObject({ limitFrom: 'free memory', batchLimit: all - MB, packed: [] })
   expect(resumed.losses()).toEqual(whole.losses().filter(([step]) => step > 2))
+  expect(resumed.of('log').filter(({ level }) => level === 'warning')).toEqual([])
+})
+
+test('a resumed run that has to go on otherwise says so', async () => {
+  const spec = training('parts', { steps: 4, checkpointBlocks: false })
+  const began = said(await run(spec, { stopAt: (event) => event.kind === 'metrics' && event.step === 2 }))
+  expect(began.packed).toHaveLength(3)
+  const resumed = await run({ ...spec, checkpointBlocks: true } as JobSpecInput, { resume: true })
+  expect(said(resumed)).toMatchObject({ packed: began.packed, batchLimit: began.batchLimit, checkpointBlocks: true })
+  expect(resumed.of('log').map(({ message }) => message)).toContainEqual(
+    expect.stringMatching(/^The run goes on otherwise than it began: blocks are computed again.*last digits/),
+  )
 })
 
 test('an evaluation answers the same with its models in turn', async () => {
