@@ -14,6 +14,7 @@ import { answer, errorForPage } from './bridge/serve'
 import { UserError } from './engine/errors'
 import { makeFolder } from './engine/formats/make-folder'
 import { hubAddress, publicHub } from './hub/address'
+import { engineFlags } from './engine/memory/runtime-share'
 import { utilitySpawner } from './jobs/spawn-utility'
 import { openSecrets } from './secrets/secrets'
 import { Studio } from './studio'
@@ -122,7 +123,7 @@ function createStudio(workspace: string): Studio {
       // The short pipeline is for tests of the app itself: it shows that everything works, not what it can do.
       pipeline: !app.isPackaged && process.env.STUDIO_DEMO === 'short' ? 'pipeline.short.json' : 'pipeline.json',
     },
-    spawn: utilitySpawner(path.join(here, 'engine-process.js'), 'RecursiveMAS engine'),
+    spawn: utilitySpawner(path.join(here, 'engine-process.js'), 'RecursiveMAS engine', engineFlags),
     secrets,
     hubEndpoint: () => (process.env.HF_ENDPOINT ? undefined : (settings.get().hubEndpoint ?? undefined)),
     spawnData: utilitySpawner(path.join(here, 'data-process.js'), 'RecursiveMAS data'),

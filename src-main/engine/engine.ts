@@ -12,6 +12,7 @@ import { jobContext, StopRequested, type JobContext } from './job-context'
 import type { JobEvent } from './job-events'
 import { jobSpec, type JobSpec } from './job-spec'
 import { Resources } from './job-setup'
+import { startPeak } from './memory/machine'
 import type { JobNews } from './progress'
 import { withSystem } from './released/system-spec'
 import { RunRecord } from './run-record'
@@ -40,6 +41,7 @@ const smallestSpace = 16 * 2 ** 20
 
 export async function runJob(spec: JobSpec, options: RunOptions): Promise<void> {
   const started = performance.now()
+  startPeak()
   const resume = options.resume ?? false
   let record: RunRecord | null = null
   let ctx: JobContext | null = null

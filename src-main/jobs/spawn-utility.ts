@@ -14,8 +14,8 @@ const reasons: Partial<Record<Details['reason'], string>> = {
 
 let started = 0
 
-/** `title`: what the system's list of processes calls it. */
-export function utilitySpawner<M>(entry: string, title: string): Spawn<M> {
+/** `title`: what the system's list of processes calls it. `flags`: options for V8. */
+export function utilitySpawner<M>(entry: string, title: string, flags: readonly string[] = []): Spawn<M> {
   return (listener) => {
     // Unique, so that the app's word about a gone process finds its process.
     const serviceName = `${title} ${++started}`
@@ -23,6 +23,7 @@ export function utilitySpawner<M>(entry: string, title: string): Spawn<M> {
       serviceName,
       stdio: 'pipe',
       env: childEnvironment(process.env),
+      execArgv: flags.length > 0 ? [`--js-flags=${flags.join(' ')}`] : [],
     })
     let cause: string | null = null
     const onGone = (_event: Electron.Event, details: Details): void => {

@@ -28,6 +28,7 @@ import {
   demoModel,
   measureMemory,
   memoryCases,
+  demoCases,
   type MemoryRecord,
   memoryTable,
   memoryTolerance,
@@ -245,6 +246,7 @@ async function memoryRecords({ folders, scratch }: Settings): Promise<MemoryReco
       ],
       more,
     )),
+    ...demoCases(demo),
   ]
   const records: MemoryRecord[] = []
   for (const c of cases) {

@@ -8,6 +8,7 @@ import { join } from 'node:path'
 import { runJob } from '../../src-main/engine/engine'
 import type { JobEvent, JobEventOf } from '../../src-main/engine/job-events'
 import { jobSpec, type JobSpecInput } from '../../src-main/engine/job-spec'
+import { engineFlags } from '../../src-main/engine/memory/runtime-share'
 import { styleByName } from '../../src-main/engine/styles/registry'
 
 /** One of three models of different widths. */
@@ -109,13 +110,51 @@ export async function memoryCases(
   return cases
 }
 
+/** The demo's own jobs, with all its rows and as many steps as show what piles up in a long run. */
+export function demoCases(demo: string): MemoryCase[] {
+  const agents = styleByName('sequential').roles.map(({ role }, i) => ({ role, model: demoModel(demo, i) }))
+  const own = { promptPack: join(demo, 'prompt-pack.json'), batchSize: 16 }
+  const train = { file: join(demo, 'train.jsonl') }
+  return [
+    {
+      name: 'demo, inner, as in its pipeline',
+      spec: (output) => ({
+        kind: 'inner',
+        role: 'solver',
+        model: demoModel(demo, 2),
+        output,
+        ...own,
+        data: train,
+        steps: 400,
+      }),
+    },
+    {
+      name: 'demo, outer, as in its pipeline, 20 steps',
+      spec: (output) => ({
+        ...{ kind: 'outer', agents, output, ...own, data: train, steps: 20, rounds: 3, latentCap: 11 },
+        ...{ start: 'aligned', align: { steps: 40, rows: 500, latentSteps: 11 } },
+      }),
+    },
+    {
+      name: 'demo, evaluate, as in its pipeline',
+      spec: (output) => ({
+        ...{ kind: 'evaluate', agents, output, ...own, data: { file: join(demo, 'held-out.jsonl') } },
+        ...{ rounds: 3, latentSteps: 11, generation: { maxNewTokens: 12 }, grader: 'exact' },
+      }),
+    },
+  ]
+}
+
 /** Of a process of its own: the last line that it prints is the record of the job's two memory events. */
 export async function measureMemory(c: MemoryCase, scratch: string, program: readonly string[]): Promise<MemoryRecord> {
   const output = join(scratch, c.name.replace(/\W+/g, '-'))
   const spec = JSON.stringify(c.spec(output))
   const [command, ...args] = program
   const text = await new Promise<string>((resolve, reject) => {
-    const child = spawn(command, [...args, '--memory-child', spec], { stdio: ['ignore', 'pipe', 'inherit'] })
+    // as processes of the engine run
+    const child = spawn(command, [...engineFlags, ...args, '--memory-child', spec], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
     let all = ''
     child.stdout.setEncoding('utf8').on('data', (part: string) => (all += part))
     child.on('error', reject)

@@ -21,6 +21,7 @@ import {
 import type { JobEventOf } from '../job-events'
 import type { AgentSpec, EvaluateJob } from '../job-spec'
 import { smallSessionBytes } from '../memory/runtime-share'
+import { garbageBytes, rowsBytes } from '../memory/text-memory'
 import { TorchGenerator } from '../nn/torch-generator'
 import { isSearched } from '../released/recommended'
 import { checkPrompts } from '../styles/check-prompts'
@@ -156,12 +157,18 @@ async function settleMemory(
   const work = answerWork(style, job, (agent, round) => lengths.get(`${agent} ${Math.min(round, 1)}`)!)
   const links = system.team ? [...system.team.members.map((m) => m.inner), ...system.team.links] : []
   const parameters = links.flatMap((link) => Object.values(link.parameters))
+  const turns = job.rounds * system.agents.length
+  // what an agent thinks, and what a link makes of it
+  const widest = Math.max(...system.agents.map((agent) => agent?.hiddenSize ?? 0))
+  const latents = 2 * 4 * job.latentSteps * widest
   resources.settleMemory(
     ctx,
     job,
     system.agents.flatMap((agent, i) => (agent ? [{ ...work[i], agent, name: style.roles[i].role }] : [])),
     [
       { name: 'links', bytes: parameters.reduce((n, v) => n + v.byteLength, 0) },
+      { name: 'questions', bytes: rowsBytes(questions) },
+      { name: 'not yet collected', bytes: garbageBytes(questions.length * turns, questions.length * turns * latents) },
       {
         name: 'sessions of links',
         bytes: smallSessionBytes * new Set(system.team?.links.map((l) => l.graph)).size,

@@ -1,5 +1,5 @@
 /** What this machine has for new work. Bytes. */
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { freemem, totalmem } from 'node:os'
 import { dirname, join } from 'node:path'
 
@@ -40,7 +40,16 @@ export function containerLimits(proc = '/proc/self/cgroup', mount = '/sys/fs/cgr
   }
 }
 
-/** The largest that this process has been so far; null where the system does not say. */
+/** From here on `peakMemory` tells of what comes, where the system can do that (Linux); several jobs may share a process. */
+export function startPeak(): void {
+  try {
+    writeFileSync('/proc/self/clear_refs', '5')
+  } catch {
+    // the peak is then that of the process's whole life
+  }
+}
+
+/** The largest that this process has been (since `startPeak`); null where the system does not say. */
 export function peakMemory(): number | null {
   const status = read('/proc/self/status')
   const kilobytes = /^VmHWM:\s+(\d+) kB$/m.exec(status ?? '')?.[1]

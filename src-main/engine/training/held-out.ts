@@ -11,7 +11,8 @@ import type { Judgement } from './loop'
 import { judgeReadings } from './outer-readings'
 import { judgeTeam } from './outer-validation'
 import { neededRounds } from './rounds-column'
-import { OuterSamples, outerColumns } from './training-texts'
+import { OuterSamples } from './outer-samples'
+import { outerColumns } from './training-texts'
 import type { TrainingSample } from './unrolled'
 
 /** Gives the judge of a team that has been opened. */

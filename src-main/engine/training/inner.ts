@@ -76,7 +76,7 @@ export async function trainInner(
     ctx,
     job,
     [{ ...innerWork(items, job.batchSize, heldOutTexts), agent: model.agent, name: job.role }],
-    innerBeside(width, type, items, job.batchSize, job.accumulate),
+    innerBeside(job, width, type, { texts: items, judged, rows: [...data.rows, ...(heldOut?.rows ?? [])] }),
   )
   await ctx.begin()
 

@@ -1,6 +1,8 @@
 /** What a step of outer training asks of each agent, for the estimate of its memory: the longest texts that are found. */
 import type { PassShape } from '../memory/agent-memory'
+import type { OuterJob } from '../job-spec'
 import type { MemoryPart } from '../memory/estimate'
+import { garbageBytes } from '../memory/text-memory'
 import { smallSessionBytes } from '../memory/runtime-share'
 import type { AgentWork } from '../memory/settle'
 import { linksInto, type StyleGraph } from '../styles/style'
@@ -84,7 +86,12 @@ function longestOf(samples: readonly TrainingSample[], agent: number, round: num
 }
 
 /** Links with gradients and moments, and what crosses them in a step. */
-export function outerBeside(team: Team, batch: number, options: UnrollOptions, rows: number): MemoryPart[] {
+export function outerBeside(
+  team: Team,
+  { batchSize: batch, accumulate, steps }: Pick<OuterJob, 'batchSize' | 'accumulate' | 'steps'>,
+  options: UnrollOptions,
+  rows: number,
+): MemoryPart[] {
   const size = (parameters: Readonly<Record<string, Float32Array>>) =>
     Object.values(parameters).reduce((n, v) => n + v.byteLength, 0)
   const inner = team.members.reduce((n, m) => n + size(m.inner.parameters), 0)
@@ -96,6 +103,8 @@ export function outerBeside(team: Team, batch: number, options: UnrollOptions, r
     0,
   )
   const stages = options.rounds * team.links.length
+  const crossing = stages * batch * options.cap * widest * 4 * 4
+  const texts = Math.min(rows, steps * accumulate * batch) * options.rounds * team.members.length
   return [
     { name: 'links, their gradients and the optimiser', bytes: inner + trainedCopies * outer },
     // forward and gradients of each, inner and outer
@@ -106,7 +115,8 @@ export function outerBeside(team: Team, batch: number, options: UnrollOptions, r
         2 *
         (new Set(team.members.map((m) => m.innerGraph)).size + new Set(team.links.map((l) => l.graph)).size),
     },
-    { name: 'states that cross links', bytes: stages * batch * options.cap * widest * 4 * 4 },
+    { name: 'states that cross links', bytes: crossing },
+    { name: 'not yet collected', bytes: garbageBytes(texts, steps * accumulate * crossing) },
     { name: 'first states that are kept', bytes: Math.min(stateMemory, rows * options.cap * first * 4) },
   ]
 }
@@ -114,11 +124,18 @@ export function outerBeside(team: Team, batch: number, options: UnrollOptions, r
 /** A trained parameter's value, its gradient, the part of one more crossing, two moments, and copies while it is computed or saved. */
 export const trainedCopies = 6
 
+/** Bytes of a model's memory that its rollouts took and that runs of other sizes do not fill; measured with the demo's models. */
+const startGaps = 12e6
+
 /** What a start that learns from the senders' rollouts takes beside: all senders' may be held at a time. */
 export function alignBeside(team: Team, rows: number, steps: number): MemoryPart[] {
   const senders = new Set(team.links.map((l) => l.source))
   const width = [...senders].reduce((n, i) => n + team.members[i].agent.hiddenSize, 0)
-  return [{ name: "rollouts for the links' start", bytes: rows * steps * width * 4 }]
+  const models = new Set(team.members.map((m) => m.agent)).size
+  return [
+    { name: "rollouts for the links' start", bytes: rows * steps * width * 4 },
+    { name: "gaps that the links' start leaves", bytes: startGaps * models },
+  ]
 }
 
 /** And asks: rollouts after prompts with text in the slots, taken to be as long as that of the longest target. */

@@ -27,6 +27,7 @@ import { linksUsed } from '../styles/walk'
 import { type ModelText, promptPackHash } from '../text'
 import type { Team } from '../styles/team'
 import { appVersion } from '../version'
+import { rowsBytes } from '../memory/text-memory'
 import { startOuterLinks } from './align'
 import type { TrainingState } from './checkpoints'
 import { BatchOrder, type DataOrderState } from './data-order'
@@ -43,7 +44,8 @@ import { rolloutBatch } from './align-rollouts'
 import { alignBeside, alignWork, goldPromptLength, outerBeside, outerWork } from './outer-memory'
 import { neededRounds } from './rounds-column'
 import { DiskStateStore, hashOf } from './state-store'
-import { describeFilled, OuterSamples, outerColumns, publishedNulls } from './training-texts'
+import { OuterSamples, samplesBytes } from './outer-samples'
+import { describeFilled, outerColumns, publishedNulls } from './training-texts'
 import { type LinkGradient, rescale, type SkipCause, unroll, type UnrollOptions, type UnrollResult } from './unrolled'
 
 const ownOptions = [
@@ -135,7 +137,8 @@ export async function trainOuter(
     job,
     work.map((w, i) => ({ ...w, agent: members[i].agent, name: style.roles[i].role })),
     [
-      ...outerBeside(team, job.batchSize, { ...options, rounds: range.to }, rows.length),
+      ...outerBeside(team, job, { ...options, rounds: range.to }, rows.length),
+      { name: 'rows and texts', bytes: rowsBytes(rows) + samplesBytes(longest, rows.length) },
       ...(aligns ? alignBeside(team, aligns.rows, aligns.latentSteps) : []),
     ],
   )

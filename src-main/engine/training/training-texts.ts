@@ -159,31 +159,6 @@ export function rolePrompt(settings: PromptSettings, agent: number, text: RoleTe
   return agentPrompt(settings, text.facts, agent, text.round, text.slotTexts)
 }
 
-/** Makes the samples of outer training as they are asked for, each once. */
-export class OuterSamples {
-  private readonly made = new Map<number, Promise<TrainingSample>>()
-
-  constructor(
-    private readonly settings: PromptSettings,
-    private readonly rows: readonly DataRow[],
-    private readonly task: PackTask,
-    /** Rounds that a batch can have at most. */
-    private readonly maxRounds: number,
-    private readonly warn: (message: string) => void,
-  ) {}
-
-  sample(index: number): Promise<TrainingSample> {
-    let made = this.made.get(index)
-    if (!made) this.made.set(index, (made = this.make(index)))
-    return made
-  }
-
-  private make(index: number): Promise<TrainingSample> {
-    const { settings, task, maxRounds, warn } = this
-    return outerSample(settings, this.rows[index], index, { task, maxRounds, warn })
-  }
-}
-
 /** A row as a sample: prompts may name their round, so every round has texts of its own. */
 export async function outerSample(
   settings: PromptSettings,

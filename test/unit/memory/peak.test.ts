@@ -1,10 +1,10 @@
-/** The estimate of a job against what a fresh process really came to: within 20 % for the demo's models, all kinds, two styles. */
+/** The estimate of a job against what a fresh process really came to: within 20 % for the demo's models, all kinds, two styles, short and long runs. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { build } from 'vite'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { demoModel, measureMemory, memoryCases, memoryTolerance } from '../../bench/memory'
+import { demoCases, demoModel, measureMemory, memoryCases, memoryTolerance } from '../../bench/memory'
 
 const root = path.resolve(import.meta.dirname, '../../..')
 const demo = path.join(root, 'native-assets', 'demo')
@@ -52,9 +52,10 @@ test.runIf(process.platform === 'linux')(
     )
     expect(cases).toHaveLength(10)
     const records = []
-    for (const c of cases) records.push(await measureMemory(c, scratch, [process.execPath, program]))
+    for (const c of [...cases, ...demoCases(demo)])
+      records.push(await measureMemory(c, scratch, [process.execPath, program]))
     const far = records.filter(({ off }) => Math.abs(off) > memoryTolerance)
     expect(far.map(({ name, estimate, peak }) => ({ name, estimate, peak }))).toEqual([])
   },
-  120_000,
+  240_000,
 )
