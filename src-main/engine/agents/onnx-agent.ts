@@ -6,7 +6,14 @@ import { FileWeights, openTextWeights, type ComputeType } from '../models/weight
 import { innerLinkTypes } from '../nn/link-types'
 import { concatRows } from '../nn/rows'
 import { Graph } from '../onnx/graph'
-import { EngineSession, type ArrayInput, type ArrayOutput, type Device } from '../onnx/session'
+import {
+  EngineSession,
+  writtenGraph,
+  type ArrayInput,
+  type ArrayOutput,
+  type Device,
+  type WrittenGraph,
+} from '../onnx/session'
 import type {
   Agent,
   InnerLinkState,
@@ -85,6 +92,8 @@ export class OnnxAgent implements Agent, SessionOwner {
   private readonly embeddings: EmbeddingRows
   /** Bytes of kept passes. */
   private held = 0
+  /** Kept for the next time that the session is opened: far smaller than what writing it leaves behind. */
+  private written: WrittenGraph | null = null
   /** Seconds that making the session took; 0 before the first use. */
   sessionSeconds = 0
 
@@ -136,10 +145,12 @@ export class OnnxAgent implements Agent, SessionOwner {
   settle({ footprint, ...options }: MemoryChoice): void {
     this.footprint = footprint
     this.options = { ...this.options, ...options }
+    this.written = null
   }
 
   async open(): Promise<EngineSession> {
-    const session = await EngineSession.open(this.buildGraph(), this.options)
+    this.written ??= writtenGraph(this.buildGraph())
+    const session = await EngineSession.open(this.written, this.options)
     this.sessionSeconds = session.creationSeconds
     return session
   }

@@ -3,6 +3,7 @@
  * those that were used longest ago make room, never in the middle of a call. One that is needed again is opened again: what it computes
  * is the same, only later.
  */
+import { collectGarbage } from '../memory/collect'
 import type { EngineSession } from '../onnx/session'
 
 /** Who has a session. */
@@ -38,14 +39,18 @@ export class SessionPool {
       return await work(await entry.session)
     } finally {
       entry.calls--
-      for (const wake of this.waiting.splice(0)) wake()
+      this.wakeAll()
     }
   }
 
-  /** Closes the owner's session, if it is open. */
+  /** Closes the owner's session, if it is open, as soon as no call uses it. */
   async drop(owner: SessionOwner): Promise<void> {
-    const entry = this.entries.find((e) => e.owner === owner)
-    if (entry) await this.close(entry)
+    for (;;) {
+      const entry = this.entries.find((e) => e.owner === owner)
+      if (!entry) return
+      if (entry.calls === 0) return this.close(entry)
+      await this.someCallsEnd()
+    }
   }
 
   private take(owner: SessionOwner): Promise<Entry> {
@@ -70,6 +75,7 @@ export class SessionPool {
     } catch (error) {
       // the next call tries again
       this.entries = this.entries.filter((e) => e !== entry)
+      this.wakeAll()
       throw error
     }
     return entry
@@ -78,9 +84,19 @@ export class SessionPool {
   private async makeRoom(bytes: number): Promise<void> {
     while (this.entries.length > 0 && this.entries.reduce((n, { owner }) => n + owner.footprint, bytes) > this.limit) {
       const idle = this.entries.find(({ calls }) => calls === 0)
-      if (idle) await this.close(idle)
-      else await new Promise<void>((wake) => this.waiting.push(wake))
+      if (idle) {
+        await this.close(idle)
+        collectGarbage()
+      } else await this.someCallsEnd()
     }
+  }
+
+  private someCallsEnd(): Promise<void> {
+    return new Promise((wake) => this.waiting.push(wake))
+  }
+
+  private wakeAll(): void {
+    for (const wake of this.waiting.splice(0)) wake()
   }
 
   private async close(entry: Entry): Promise<void> {

@@ -4,7 +4,7 @@
  */
 import { dirname, isAbsolute, relative } from 'node:path'
 import { InferenceSession, Tensor } from 'onnxruntime-node'
-import type { Graph, Shape } from './graph'
+import { Graph, type Shape } from './graph'
 import { serialize } from './serialize'
 
 export type Device = 'cpu' | 'cuda'
@@ -28,6 +28,20 @@ export interface ArrayOutput {
   readonly shape: readonly number[]
 }
 
+/** A graph as the runtime reads it, from which sessions can be opened again and again. */
+export interface WrittenGraph {
+  readonly label: string
+  readonly bytes: Uint8Array
+  /** Where its weights lie. */
+  readonly folder: string | null
+  readonly packs: boolean
+}
+
+export function writtenGraph(graph: Graph): WrittenGraph {
+  const folder = weightsFolder(graph)
+  return { label: graph.label, bytes: serialize(graph, folder), folder, packs: graph.isPacked }
+}
+
 export class EngineSession {
   private constructor(
     private session: InferenceSession | null,
@@ -36,16 +50,18 @@ export class EngineSession {
     readonly creationSeconds: number,
   ) {}
 
-  static async open(graph: Graph, options: SessionOptions = {}): Promise<EngineSession> {
+  static async open(graph: Graph | WrittenGraph, options: SessionOptions = {}): Promise<EngineSession> {
     const started = performance.now()
-    const folder = weightsFolder(graph)
-    const bytes = serialize(graph, folder)
-    const session = await InferenceSession.create(bytes, runtimeOptions(folder, { ...options, packs: graph.isPacked }))
-    return new EngineSession(session, graph.label, (performance.now() - started) / 1000)
+    const { label, bytes, folder, packs } = graph instanceof Graph ? writtenGraph(graph) : graph
+    const session = await InferenceSession.create(bytes, runtimeOptions(folder, { ...options, packs }))
+    return new EngineSession(session, label, (performance.now() - started) / 1000)
   }
 
   /** Runs once. Outputs are in host memory and belong to the caller. */
-  async run(inputs: Readonly<Record<string, ArrayInput>>, outputs?: readonly string[]): Promise<Record<string, ArrayOutput>> {
+  async run(
+    inputs: Readonly<Record<string, ArrayInput>>,
+    outputs?: readonly string[],
+  ): Promise<Record<string, ArrayOutput>> {
     if (!this.session) throw new Error(`session "${this.label}" was used after it was disposed`)
     const feeds: Record<string, Tensor> = {}
     for (const [name, { data, shape }] of Object.entries(inputs)) feeds[name] = toTensor(data, shape)

@@ -78,6 +78,38 @@ test('an agent that could not be opened is tried again, and holds up nobody', as
   for (const agent of agents) await agent.dispose()
 })
 
+test('who is given up in the middle of a call is closed when it has ended', async () => {
+  const { pool, agents } = await team(Infinity)
+  const [agent] = agents
+  const closed = vi.spyOn(EngineSession.prototype, 'dispose')
+  let goOn!: () => void
+  const between = vi.fn(() => new Promise<void>((resolve) => (goOn = resolve)))
+  const call = agent.states(rows, [[5]], { between })
+  await vi.waitFor(() => expect(between).toHaveBeenCalled())
+  let dropped = false
+  const dropping = pool.drop(agent).then(() => (dropped = true))
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  expect([dropped, closed.mock.calls.length]).toEqual([false, 0])
+  goOn()
+  const [states] = await call
+  await dropping
+  expect(closed).toHaveBeenCalledTimes(1)
+  expect(await agent.states(rows, [[5]])).toEqual([states])
+  await agent.dispose()
+})
+
+test('who is given up while its session cannot be opened is not waited for', async () => {
+  const { pool, agents } = await team(Infinity)
+  let fail!: (error: Error) => void
+  const open = vi.spyOn(EngineSession, 'open').mockReturnValueOnce(new Promise((_, reject) => (fail = reject)))
+  const call = agents[0].states(rows, [[0]])
+  await vi.waitFor(() => expect(open).toHaveBeenCalled())
+  const dropping = pool.drop(agents[0])
+  fail(new Error('no memory'))
+  await expect(call).rejects.toThrow('no memory')
+  await dropping
+})
+
 test('work that fails gives its place back', async () => {
   const { agents } = await team(100)
   await expect(agents[0].states([{ segments: [{ kind: 'tokens', ids: [-1] }] }], [[0]])).rejects.toThrow(RangeError)
