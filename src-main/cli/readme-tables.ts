@@ -74,7 +74,7 @@ function roleTable(): string {
   )
 }
 
-/** A training job of each style, as a spec file. */
+/** The inner job of a role, then the outer job of each style, as spec files. */
 function styleJobs(): string {
   const job = ({ name, roles }: StyleDefinition) => {
     const agents = roles.map(
@@ -91,7 +91,15 @@ function styleJobs(): string {
       '}',
     ].join('\n')
   }
-  return styles.map((style) => job(style).replace(/^/gm, '    ')).join('\n\n')
+  const [{ name, roles }] = styles
+  const inner = [
+    '{',
+    `  "kind": "inner", "style": "${name}", "role": "${roles[0].role}", "model": "models/${roles[0].role}",`,
+    `  "output": "inner-${roles[0].role}", "steps": 400,`,
+    '  "data": { "file": "train.jsonl" }',
+    '}',
+  ].join('\n')
+  return [inner, ...styles.map(job)].map((text) => text.replace(/^/gm, '    ')).join('\n\n')
 }
 
 function familyTable(): string {
