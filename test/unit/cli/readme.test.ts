@@ -72,6 +72,7 @@ describe("README's jobs of every style, and its own style file", () => {
     JobSpec,
     { kind: 'outer' }
   >[]
+  const innerJob = blocks.find((b) => b.kind === 'inner')
   const own = blocks.find((b) => b.format === 'recursivemas-style/1')!
   const place = new Workplace()
   afterAll(() => place.dispose())
@@ -109,7 +110,7 @@ describe("README's jobs of every style, and its own style file", () => {
       for (const [k, { role }] of job.agents.entries()) {
         const model = `models/${role}`
         await writeByteModel(place.path(model), k + 1, k % 2 ? 48 : 32)
-        const inner = { kind: 'inner', role, model, data: job.data, steps: 1, threads: 1, output: `inner-${role}` }
+        const inner = { ...innerJob, style, role, model, steps: 1, threads: 1, output: `inner-${role}` }
         expect(await started('inner.json', inner)).toBe('')
         renameSync(place.path(`inner-${role}/checkpoints/step-1`), place.path(`inner-${role}/checkpoints/step-400`))
       }
