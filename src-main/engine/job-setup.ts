@@ -14,7 +14,7 @@ import { earlierMemory } from './memory/earlier'
 import type { MemoryPart } from './memory/estimate'
 import type { MemoryPlan } from './memory/job-memory'
 import { peakMemory } from './memory/machine'
-import { type AgentWork, settleMemory } from './memory/settle'
+import { type AgentWork, beyondLimit, settleMemory } from './memory/settle'
 import { readConfig } from './models/families'
 import { modelFingerprint, weightsIdentity } from './models/fingerprint'
 import { openTextWeights } from './models/weights'
@@ -123,13 +123,11 @@ export class Resources {
 
   /** What the process came to, beside what was expected; nothing where no estimate was made. */
   tellMemory(ctx: JobContext): void {
-    if (this.plan)
-      ctx.say({
-        kind: 'memory-used',
-        peak: peakMemory(),
-        estimate: this.plan.estimate.total,
-        loads: this.pool.loads,
-      })
+    if (!this.plan) return
+    const peak = peakMemory()
+    ctx.say({ kind: 'memory-used', peak, estimate: this.plan.estimate.total, loads: this.pool.loads })
+    const beyond = beyondLimit(this.plan, peak)
+    if (beyond !== null) ctx.warn(beyond)
   }
 
   async dispose(): Promise<void> {

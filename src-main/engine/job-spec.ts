@@ -4,6 +4,7 @@
  * Paths are absolute, or relative to the folder that the caller names (the command line: the spec file's own folder).
  */
 import { z } from 'zod'
+import { runtimeBytes } from './memory/runtime-share'
 import { innerLinkTypes, outerLinkTypes, type InnerLinkType, type OuterLinkType } from './nn/link-types'
 import { benchmarks, withRecommended } from './released/recommended'
 import { releasedNames } from './released/systems'
@@ -77,7 +78,14 @@ const common = {
   /** Threads of the compute engine; default: all physical cores. */
   threads: upTo(1024).optional(),
   /** Bytes that the job may take; default: what is free when it starts, less a reserve. */
-  memoryLimit: z.number().int().min(1).optional(),
+  memoryLimit: z
+    .number()
+    .int()
+    .min(
+      runtimeBytes,
+      `a number of bytes, at least ${runtimeBytes}, which the runtime takes without any model (8 GB are 8000000000)`,
+    )
+    .optional(),
   /** Compute blocks again for their gradients, which takes less memory and more time; default: where it would not fit otherwise. */
   checkpointBlocks: z.boolean().optional(),
 }

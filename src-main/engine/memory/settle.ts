@@ -5,9 +5,9 @@ import type { JobContext } from '../job-context'
 import type { JobSpec } from '../job-spec'
 import { AgentMemory, type PassShape } from './agent-memory'
 import type { EarlierMemory } from './earlier'
-import type { MemoryPart } from './estimate'
+import { inGigabytes, type MemoryPart } from './estimate'
 import { type MemoryPlan, type MemoryRoom, planMemory } from './job-memory'
-import { memoryForJobs } from './machine'
+import { availableMemory, machineMemory, memoryForJobs } from './machine'
 import { storedAs } from './model-memory'
 
 /** What one member of a team is asked for. */
@@ -54,10 +54,7 @@ export function settleMemory(
       prefixes: places.reduce((n, p) => n + (p > 0 ? memory.cache(p) : 0), 0),
     }
   })
-  const room: MemoryRoom =
-    job.memoryLimit !== undefined
-      ? { limit: job.memoryLimit, from: 'job' }
-      : { limit: memoryForJobs(), from: 'free memory' }
+  const room = roomOf(ctx, job.memoryLimit)
   const { checkpointBlocks } = job
   const plan = planMemory({ models, beside: work.beside }, room, { checkpointBlocks, earlier })
   ctx.say({
@@ -72,6 +69,11 @@ export function settleMemory(
     packed: models.flatMap(({ name }, i) => (plan.packs[i] ? [name] : [])),
     reason: plan.reason,
   })
+  const free = availableMemory()
+  if (plan.limitFrom === 'job' && plan.estimate.total > free)
+    ctx.warn(
+      `The job needs about ${inGigabytes(plan.estimate.total)}, which "memoryLimit" lets it take, but only ${inGigabytes(free)} are free now: the system may end it. Close other programs, or set a lower limit.`,
+    )
   if (plan.costsTime) ctx.warn(`Memory is short: ${plan.reason}.`)
   if (plan.departs !== null)
     ctx.warn(
@@ -87,4 +89,24 @@ export function settleMemory(
       memoryLimit: plan.batchLimit,
     })
   return plan
+}
+
+function roomOf(ctx: JobContext, asked: number | undefined): MemoryRoom {
+  if (asked === undefined) return { limit: memoryForJobs(), from: 'free memory' }
+  const whole = machineMemory()
+  if (asked > whole)
+    ctx.warn(
+      `"memoryLimit" is ${inGigabytes(asked)} (${asked} bytes), but this machine has ${inGigabytes(whole)}: the job takes those for its limit.`,
+    )
+  return { limit: Math.min(asked, whole), from: 'job' }
+}
+
+/** A warning where a process came to more than its job may take; null where it did not. */
+export function beyondLimit(plan: MemoryPlan, peak: number | null): string | null {
+  if (peak === null || peak <= plan.limit) return null
+  const room = plan.limitFrom === 'job' ? 'that it may take ("memoryLimit")' : 'that were free for it'
+  return (
+    `The job came to ${inGigabytes(peak)} at the most, more than the ${inGigabytes(plan.limit)} ${room}; ${inGigabytes(plan.estimate.total)} had been expected. ` +
+    'Where that is too much, choose a smaller batch or shorter texts, or leave the job a margin.'
+  )
 }

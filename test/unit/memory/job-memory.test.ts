@@ -2,9 +2,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import type { JobSpecInput } from '../../../src-main/engine/job-spec'
+import { jobSpec, type JobSpecInput } from '../../../src-main/engine/job-spec'
+import { inGigabytes } from '../../../src-main/engine/memory/estimate'
+import * as machine from '../../../src-main/engine/memory/machine'
 import { EngineSession } from '../../../src-main/engine/onnx/session'
 import { agents, demo, type Heard, jsonLines, run, Workplace } from '../training/run-demo-job'
+
+vi.mock('../../../src-main/engine/memory/machine', { spy: true })
 
 let place: Workplace
 beforeEach(() => void (place = new Workplace()))
@@ -23,6 +27,8 @@ const training = (output: string, more: Partial<Outer> = {}): JobSpecInput => ({
 })
 
 const said = (heard: Heard) => heard.of('memory')[0]
+const warnings = (heard: Heard) =>
+  heard.of('log').flatMap(({ level, message }) => (level === 'warning' ? [message] : []))
 
 test('the estimate comes before anything is loaded, its parts make its total, and the peak comes at the end', async () => {
   const open = vi.spyOn(EngineSession, 'open')
@@ -61,12 +67,43 @@ test('with room for one model at a time they are loaded in turn, with the same l
 
 test('what does not fit even so is refused with the parts, before anything is loaded or written', async () => {
   const open = vi.spyOn(EngineSession, 'open')
-  const heard = await run(training('none', { memoryLimit: 50 * MB }))
+  const heard = await run(training('none', { memoryLimit: 140 * MB }))
   expect(heard.failure).toMatch(
-    /does not fit into the memory.*one model at a time.*needs about \d+ MB.*50 MB.*runtime 128 MB.*smaller batch/,
+    /does not fit into the memory.*one model at a time.*needs about \d+ MB.*140 MB.*runtime 128 MB.*smaller batch/,
   )
   expect(open).not.toHaveBeenCalled()
   expect(() => readFileSync(join(place.path('none'), 'journal.jsonl'))).toThrow('ENOENT')
+})
+
+test('limits that cannot be meant are refused or corrected, in words', async () => {
+  const mistaken = (memoryLimit: number) => jobSpec.safeParse(training('none', { memoryLimit }))
+  for (const limit of [0, -5, 8, 1 * MB])
+    expect(mistaken(limit).error!.issues.map(({ path, message }) => [...path, message])).toEqual([
+      ['memoryLimit', expect.stringMatching(/bytes, at least 128000000, which the runtime takes.*8 GB are 8000000000/)],
+    ])
+  const heard = await run(training('huge', { memoryLimit: 9e15 }))
+  expect(said(heard)).toMatchObject({ limit: machine.machineMemory(), limitFrom: 'job' })
+  expect(warnings(heard)).toEqual([
+    expect.stringMatching(/^"memoryLimit" is 9000000.0 GB \(9000000000000000 bytes\), but this machine has .* GB/),
+  ])
+})
+
+test('a run says where its process came to more than its limit', async () => {
+  // the process of the tests is larger than the job in it
+  const least = said(await run(training('free'))).total
+  const heard = await run(training('more', { memoryLimit: least }))
+  const { peak } = heard.of('memory-used')[0]
+  expect(peak).toBeGreaterThan(least)
+  const more = `The job came to ${inGigabytes(peak!)} at the most, more than the ${inGigabytes(least)} that it may take`
+  expect(warnings(heard)).toEqual([expect.stringContaining(more)])
+  const journal = jsonLines<{ kind: string; message?: string }>(join(place.path('more'), 'journal.jsonl'))
+  expect(journal.at(-2)?.message).toContain(more)
+})
+
+test('a run whose limit is beyond what is free now says so', async () => {
+  vi.mocked(machine.availableMemory).mockReturnValueOnce(100 * MB)
+  const heard = await run(training('busy', { memoryLimit: machine.machineMemory() }))
+  expect(warnings(heard)).toEqual([expect.stringMatching(/lets it take, but only 100 MB are free now/)])
 })
 
 test('a resumed run goes on with the batches, blocks and copies of weights that it began with, whatever is free by then', async () => {
@@ -81,7 +118,7 @@ test('a resumed run goes on with the batches, blocks and copies of weights that 
   const resumed = await run(rest as JobSpecInput, { resume: true })
   expect(said(resumed)).toMatchObject({ limitFrom: 'free memory', batchLimit: all - MB, packed: [] })
   expect(resumed.losses()).toEqual(whole.losses().filter(([step]) => step > 2))
-  expect(resumed.of('log').filter(({ level }) => level === 'warning')).toEqual([])
+  expect(warnings(resumed)).toEqual([])
 })
 
 test('a resumed run that has to go on otherwise says so', async () => {
