@@ -10,7 +10,7 @@ export function modelHandlers(studio: () => Studio, shell: ModelShell) {
   const desk = () => studio().models
   return {
     'models/list': async () => ({ models: await desk().library.list() }),
-    'models/verify': ({ id }) => desk().verify(id),
+    'models/verify': ({ id, anew }) => desk().verify(id, anew),
     'models/cancelVerify': ({ id }) => {
       desk().cancelVerify(id)
       return {}

@@ -47,8 +47,14 @@ export const modelRequests = {
   'downloads/remove': { params: z.strictObject(ofDownload), result: z.strictObject({ bytes: z.number() }) },
 
   'models/list': { params: none, result: z.strictObject({ models: z.array(m.modelView) }) },
-  /** Compares a model's files with their checksums, read anew; progress comes with models/verifying. */
-  'models/verify': { params: z.strictObject(ofModel), result: m.verifyOutcome },
+  /**
+   * Compares a model's files with their checksums, every byte read; what is found stays with the model. `anew`: files that no hub gives
+   * checksums for are noted as they are now. Progress comes with models/verifying.
+   */
+  'models/verify': {
+    params: z.strictObject({ ...ofModel, anew: z.boolean().default(false) }),
+    result: m.verifyOutcome,
+  },
   'models/cancelVerify': { params: z.strictObject(ofModel), result: done },
   /** Refused while a project uses it, naming which. Result: bytes freed. */
   'models/delete': { params: z.strictObject(ofModel), result: z.strictObject({ bytes: z.number() }) },

@@ -160,8 +160,10 @@ export const modelView = z.strictObject({
   licence: z.string().nullable(),
   bytes: z.number(),
   added: time.nullable(),
-  /** When its files were last compared with their checksums; null = never, or it has none. */
+  /** When its files were last compared with their checksums; null = never. */
   verified: time.nullable(),
+  /** What that found not to be what the checksums say, or gone, by path; such a model is `unusable`. */
+  damaged: z.array(z.string()),
   modelType: z.string().nullable(),
   hiddenSize: z.number().nullable(),
   layers: z.number().nullable(),
@@ -184,8 +186,8 @@ export const verifyOutcome = z.strictObject({
   checked: z.number(),
   /** Their content is not what the checksum says, or they are gone. */
   damaged: z.array(z.string()),
-  /** Files for which no checksum is known. */
-  unknown: z.number(),
+  /** Files that no hub gives a checksum for and whose first look this was: it was noted, for later looks to compare with. */
+  noted: z.number(),
 })
 
 /** Models in a Hugging Face cache on this computer. */

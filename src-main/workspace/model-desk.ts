@@ -21,8 +21,8 @@ export class ModelDesk {
     this.library = new ModelLibrary(options.places, options.projects)
   }
 
-  /** Throws UserError also where it is cancelled. */
-  async verify(id: string): Promise<VerifyOutcome> {
+  /** `anew`: see the library. Throws UserError also where it is cancelled. */
+  async verify(id: string, anew = false): Promise<VerifyOutcome> {
     if (this.verifying.has(id))
       throw new UserError({
         what: 'The model is being verified already.',
@@ -35,7 +35,9 @@ export class ModelDesk {
       this.options.send('models/verifying', { id, bytes, total }),
     )
     try {
-      return await this.library.verify(id, { signal: stop.signal, onProgress: tell })
+      const outcome = await this.library.verify(id, { anew, signal: stop.signal, onProgress: tell })
+      this.options.send('models/changed', {})
+      return outcome
     } catch (error) {
       if (!stop.signal.aborted) throw error
       throw new UserError({

@@ -3,7 +3,7 @@
  * hard links where the volume allows, else clones, else copies; the original is only read.
  */
 import { constants } from 'node:fs'
-import { copyFile, link, mkdir, readdir, realpath, stat } from 'node:fs/promises'
+import { copyFile, link, mkdir } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
 import type { CachedModel } from '../bridge/contract'
@@ -13,9 +13,8 @@ import { codeOf, explainingDiskErrors, formatBytes, freeBytes } from '../engine/
 import { openTextWeights } from '../engine/models/weights'
 import { readConfig } from '../engine/models/families'
 import { folderOfRepository } from '../hub/address'
-import { neededFiles } from '../hub/needed-files'
-import { isSafePath } from '../hub/safe-path'
 import { exists, flushFiles, inside, subFolders } from './files'
+import { modelFiles } from './model-files'
 import { writeModelRecord } from './model-record'
 import type { Places } from './places'
 
@@ -29,14 +28,6 @@ export interface ImportOptions {
   readonly signal?: AbortSignal
 }
 
-interface Source {
-  /** Below the folder, with forward slashes. */
-  readonly path: string
-  /** Where its bytes lie, links followed. */
-  readonly real: string
-  readonly size: number
-}
-
 /** Returns the new folder's name in the library. Throws UserError, before anything is written where the folder is no model. */
 export async function importModel(
   places: Places,
@@ -48,7 +39,7 @@ export async function importModel(
   if (source === path.resolve(places.models) || source.startsWith(path.resolve(places.models) + path.sep))
     throw new UserError({ what: `${doing}.`, why: 'It lies in the library already.', next: 'Choose it there.' })
   await requireModel(source, doing)
-  const files = await neededIn(source)
+  const files = await modelFiles(source)
   const target = freeName(name, await subFolders(places.models))
   let shared = true
   let copied = 0
@@ -96,7 +87,7 @@ export async function cachedModels(cache: string): Promise<Omit<CachedModel, 'en
     for (const commit of await subFolders(path.join(cache, repository, 'snapshots'))) {
       if (!/^[0-9a-f]{40}$/.test(commit)) continue
       const folder = snapshotFolder(cache, name, commit)
-      const files = await neededIn(folder)
+      const files = await modelFiles(folder)
       found.push({ name, commit, bytes: files.reduce((n, { size }) => n + size, 0), complete: await isModel(folder) })
     }
   }
@@ -128,33 +119,6 @@ async function requireModel(folder: string, doing: string): Promise<void> {
       why: `${folder} has no tokenizer.json.`,
       next: 'Get that file from where the model came from.',
     })
-}
-
-/** The files that a run needs; links that lead nowhere are left out. */
-async function neededIn(folder: string): Promise<Source[]> {
-  const all = await filesBelow(folder)
-  const checksum = { kind: 'sha256', hex: '' } as const
-  const needed = new Set(
-    neededFiles(
-      'model',
-      all.map(({ path: file, size }) => ({ path: file, size, checksum })),
-    ).map((file) => file.path),
-  )
-  return all.filter((file) => needed.has(file.path))
-}
-
-async function filesBelow(folder: string, below = ''): Promise<Source[]> {
-  const found: Source[] = []
-  for (const entry of await readdir(path.join(folder, below), { withFileTypes: true })) {
-    const file = below === '' ? entry.name : `${below}/${entry.name}`
-    if (!isSafePath(file) || entry.name.startsWith('.')) continue
-    const real = await realpath(path.join(folder, file)).catch(() => null)
-    const info = real === null ? null : await stat(real).catch(() => null)
-    if (real === null || info === null) continue
-    if (entry.isDirectory()) found.push(...(await filesBelow(folder, file)))
-    else if (info.isFile()) found.push({ path: file, real, size: info.size })
-  }
-  return found
 }
 
 /** False where the volume, or the permissions, do not allow a link. */

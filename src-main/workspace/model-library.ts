@@ -6,13 +6,14 @@ import path from 'node:path'
 import type { LibrarySource, ModelView, StudioError, VerifyOutcome } from '../bridge/contract'
 import { UserError } from '../engine/errors'
 import { modelPaths } from '../engine/spec-paths'
-import { hasChecksum } from '../hub/download/checksums'
 import { type DownloadRecord, readDownloadRecord } from '../hub/download/record'
 import { recordName } from '../hub/safe-path'
-import { changedAt, exists, fileSize, folderBytes, subFolders } from './files'
+import { changedAt, exists, folderBytes, subFolders } from './files'
 import { removeEntry } from './library-remove'
 import { type Use, usedBy, usesOf } from './library-use'
 import { memoryFit } from './memory-fit'
+import { checkFiles, type Look } from './model-check-files'
+import { readCheck, stillDamaged, writeCheck } from './model-check'
 import { type ModelFacts, ModelFactsReader } from './model-facts'
 import { readModelRecord } from './model-record'
 import type { Places } from './places'
@@ -32,6 +33,7 @@ interface Origin {
   readonly source: LibrarySource
   readonly licence: string | null
   readonly added: number | null
+  /** When its files were compared with their checksums as it came in. */
   readonly verified: number | null
   /** Why it cannot be used, whatever its files say. */
   readonly problem: StudioError | null
@@ -67,32 +69,19 @@ export class ModelLibrary {
     return folder
   }
 
-  /** Reads every file for which a checksum is known. `onProgress`: bytes read, of all. Throws UserError, and the signal's reason. */
-  async verify(
-    id: string,
-    { signal, onProgress }: { signal: AbortSignal; onProgress: (bytes: number, total: number) => void },
-  ): Promise<VerifyOutcome> {
+  /**
+   * Reads every file and compares it with its checksum: the hub's, or for a model without, the one that was noted at the first look
+   * (`anew`: that is noted again, whatever it was). What comes of it is remembered. Throws UserError, and the signal's reason.
+   */
+  async verify(id: string, { anew, ...look }: Look & { readonly anew: boolean }): Promise<VerifyOutcome> {
     const { view, record } = await this.place(id)
-    if (record === null)
-      throw new UserError({
-        what: `"${view.name}" cannot be verified.`,
-        why: 'No checksums are known: it was not downloaded from a hub.',
-        next: 'Download it to have them.',
-      })
-    const total = record.files.reduce((n, { size }) => n + size, 0)
-    const damaged: string[] = []
-    let done = 0
-    for (const { path: file, size, checksum } of record.files) {
-      const at = path.join(view.folder, ...file.split('/'))
-      const begun = done
-      const right =
-        (await fileSize(at)) === size &&
-        (await hasChecksum(at, size, checksum, { signal, onBytes: (read) => onProgress(begun + read, total) }))
-      if (!right) damaged.push(file)
-      done += size
-      onProgress(done, total)
-    }
-    return { checked: record.files.length, damaged, unknown: 0 }
+    const { folder, name, state } = view
+    if (state === 'incomplete') throw new UserError(notYet(name, 'checked'))
+    const noted = anew ? [] : ((await readCheck(folder))?.noted ?? [])
+    const { outcome, check } = await checkFiles(folder, record?.files ?? null, noted, look)
+    await writeCheck(folder, check)
+    if (outcome.damaged.length > 0) this.folders.delete(id)
+    return outcome
   }
 
   /** Deletes a model of the library; returns the bytes. Throws UserError while a project uses it. */
@@ -143,14 +132,14 @@ export class ModelLibrary {
       if (record) {
         if (record.kind !== 'model') return null
         const { endpoint, name: repository, revision, commit, licence, complete } = record
-        const times = record.files.map(({ verifiedAt }) => verifiedAt)
+        const added = await changedAt(path.join(folder, recordName))
         const origin: Origin = {
           ...common,
           name: repository,
           licence,
           source: { kind: 'hub', endpoint, name: repository, revision, commit },
-          added: await changedAt(path.join(folder, recordName)),
-          verified: times.some((time) => time === null) ? null : Math.max(...times.map(Number)),
+          added,
+          verified: complete && record.files.every(({ verifiedAt }) => verifiedAt !== null) ? added : null,
           incomplete: !complete,
         }
         return { view: await this.viewOf(folder, origin, uses), record }
@@ -160,7 +149,7 @@ export class ModelLibrary {
       const source: LibrarySource = imported
         ? { kind: 'imported', from: imported.from, shared: imported.shared }
         : { kind: 'unknown' }
-      const added = imported?.added ?? (await changedAt(folder))
+      const added = imported?.added ?? null
       return {
         view: await this.viewOf(folder, { ...common, name: imported?.name ?? name, source, added }, uses),
         record: null,
@@ -197,14 +186,18 @@ export class ModelLibrary {
 
   private async viewOf(folder: string, { incomplete, ...origin }: Origin, uses: readonly Use[]): Promise<ModelView> {
     const { memory, problem, dtypes, ...facts }: ModelFacts = await this.facts.read(folder)
-    const unfinished = incomplete ? notYet(origin.name) : null
-    const why = origin.problem ?? unfinished ?? problem
+    const unfinished = incomplete ? notYet(origin.name, 'used') : null
+    const check = await readCheck(folder)
+    const damaged = check ? await stillDamaged(folder, check) : []
+    const why = origin.problem ?? unfinished ?? (damaged.length > 0 ? damage(origin, damaged) : problem)
     return {
       ...origin,
       ...facts,
       dtypes: [...dtypes],
       folder,
       bytes: await folderBytes(folder),
+      verified: check?.at ?? origin.verified,
+      damaged,
       state: incomplete ? 'incomplete' : why === null ? 'ready' : 'unusable',
       problem: why,
       usedBy: usedBy(uses, (used) => used === folder),
@@ -213,10 +206,25 @@ export class ModelLibrary {
   }
 }
 
-function notYet(name: string): StudioError {
+function notYet(name: string, done: string): StudioError {
   return {
-    what: `The model "${name}" cannot be used yet.`,
+    what: `The model "${name}" cannot be ${done} yet.`,
     why: 'Its download is not complete.',
     next: 'Resume the download.',
+  }
+}
+
+const namedFiles = 10
+
+function damage({ name, source }: Pick<Origin, 'name' | 'source'>, damaged: readonly string[]): StudioError {
+  const one = damaged.length === 1
+  const more = damaged.length > namedFiles ? ` and ${damaged.length - namedFiles} more` : ''
+  return {
+    what: `${one ? '1 file' : `${damaged.length} files`} of ${name} ${one ? 'is' : 'are'} damaged or missing.`,
+    why: `The content is not what the checksum says: ${damaged.slice(0, namedFiles).join(', ')}${more}.`,
+    next:
+      source.kind === 'hub'
+        ? 'Repair the model: only these files are downloaded again.'
+        : 'Bring in a good copy; where you changed the files yourself, have them noted as they are.',
   }
 }

@@ -57,6 +57,11 @@ export function formatRough(count: number): string {
   return `${value.toFixed(value >= 99.95 ? 0 : 1)}${nbsp}${found.letter}`
 }
 
+/** Its files are all there, so that they can be compared with their checksums. */
+export function canBeChecked({ state }: ModelView): boolean {
+  return state !== 'incomplete'
+}
+
 /** The first letters of a commit, as hubs show it. */
 export function shortCommit(commit: string): string {
   return commit.slice(0, 7)

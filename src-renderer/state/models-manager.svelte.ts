@@ -53,7 +53,8 @@ class ModelsManager {
     await this.#list.load(async () => (await ask('models/list', {})).models)
   }
 
-  async verify(id: string): Promise<void> {
+  /** `anew`: what no hub gives checksums for is noted as it is now. */
+  async verify(id: string, anew = false): Promise<void> {
     const turn = Symbol(id)
     this.#current.set(id, turn)
     this.#verifications.set(id, { kind: 'running', bytes: 0, total: 0 })
@@ -61,7 +62,7 @@ class ModelsManager {
       if (this.#current.get(id) === turn) this.#verifications.set(id, verification)
     }
     try {
-      ended({ kind: 'done', outcome: await ask('models/verify', { id }) })
+      ended({ kind: 'done', outcome: await ask('models/verify', { id, anew }) })
     } catch (thrown) {
       ended({ kind: 'failed', error: asError(thrown) })
     }

@@ -128,6 +128,7 @@ function model(one: Known, fields: Partial<ModelView> = {}): ModelView {
     bytes: one.parameters * 2 + 14 * mb,
     added: now - 6 * day,
     verified: now - 2 * day,
+    damaged: [],
     modelType: one.type,
     hiddenSize: one.width,
     layers: one.layers,
@@ -455,6 +456,17 @@ const cached: CachedModel[] = [
   },
 ]
 
+function damagedState(name: string): Pick<ModelView, 'state' | 'problem'> {
+  return {
+    state: 'unusable',
+    problem: {
+      what: `1 file of ${name} is damaged or missing.`,
+      why: 'The content is not what the checksum says: model.safetensors.',
+      next: 'Repair the model: only these files are downloaded again.',
+    },
+  }
+}
+
 export function modelAnswers(query: URLSearchParams, emit: Emit): Answers {
   const none = query.get('models') === 'none'
   let models = none ? [] : library()
@@ -550,11 +562,14 @@ export function modelAnswers(query: URLSearchParams, emit: Emit): Answers {
         emit('models/verifying', { id, bytes: (total * part) / 20, total })
         await new Promise((resolve) => setTimeout(resolve, 100))
       }
-      return {
-        checked: 8,
-        damaged: id.includes('Llama') ? ['model.safetensors'] : [],
-        unknown: id.startsWith('Demo') ? 3 : 0,
-      }
+      const damaged = id.includes('Llama') ? ['model.safetensors'] : []
+      models = models.map((each) =>
+        each.id === id
+          ? { ...each, verified: Date.now(), damaged, ...(damaged.length > 0 ? damagedState(each.name) : {}) }
+          : each,
+      )
+      emit('models/changed', {})
+      return id.startsWith('Demo') ? { checked: 0, damaged, noted: 3 } : { checked: 8, damaged, noted: 0 }
     },
     'models/cancelVerify': () => ({}),
     'models/delete': ({ id }) => {

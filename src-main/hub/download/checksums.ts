@@ -3,13 +3,28 @@ import { createHash } from 'node:crypto'
 import { createReadStream } from 'node:fs'
 import type { Checksum } from '../repository'
 
-/** Reads the whole file, telling `onBytes` how many were read. Throws the operating system's errors, and the signal's reason. */
+interface Reading {
+  readonly signal?: AbortSignal
+  /** Is told how many bytes were read. */
+  readonly onBytes?: (read: number) => void
+}
+
 export async function hasChecksum(
   path: string,
   size: number,
   { kind, hex }: Checksum,
-  { signal, onBytes }: { signal?: AbortSignal; onBytes?: (read: number) => void } = {},
+  reading?: Reading,
 ): Promise<boolean> {
+  return (await checksumOf(path, size, kind, reading)) === hex
+}
+
+/** In hexadecimal digits; reads the whole file. Throws the operating system's errors, and the signal's reason. */
+export async function checksumOf(
+  path: string,
+  size: number,
+  kind: Checksum['kind'],
+  { signal, onBytes }: Reading = {},
+): Promise<string> {
   const hash = createHash(kind === 'sha256' ? 'sha256' : 'sha1')
   if (kind === 'git-sha1') hash.update(`blob ${size}\0`)
   let read = 0
@@ -18,5 +33,5 @@ export async function hasChecksum(
     read += piece.length
     onBytes?.(read)
   }
-  return hash.digest('hex') === hex
+  return hash.digest('hex')
 }

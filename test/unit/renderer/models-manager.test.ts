@@ -4,7 +4,7 @@ import type { VerifyOutcome } from '../../../src-main/bridge/contract'
 import { modelsManager } from '../../../src-renderer/state/models-manager.svelte'
 
 const id = 'library/tiny'
-const outcome: VerifyOutcome = { checked: 4, damaged: [], unknown: 0 }
+const outcome: VerifyOutcome = { checked: 4, damaged: [], noted: 0 }
 let asked: { name: string; answer: (reply: unknown) => void }[]
 const listeners = new Map<string, (payload: unknown) => void>()
 const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve))

@@ -5,11 +5,13 @@ import {
   existsSync,
   mkdirSync,
   mkdtempSync,
+  readdirSync,
   readFileSync,
   renameSync,
   rmSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -37,8 +39,9 @@ beforeEach(() => {
   places = new Places(path.join(root, 'work space'))
   projects = new ProjectStore(places)
   events = []
-  desk = new ModelDesk({ places, projects, send: (name, payload) => void events.push([name, payload]) })
+  desk = newDesk()
 })
+const newDesk = () => new ModelDesk({ places, projects, send: (name, payload) => void events.push([name, payload]) })
 afterEach(() => rmSync(root, { recursive: true, force: true }))
 
 /** A downloaded model as the downloader leaves it. */
@@ -69,11 +72,12 @@ const refused = async (work: Promise<unknown>): Promise<string> => {
 
 describe('the list', () => {
   it('says what a downloaded model is and where it is from', async () => {
-    downloaded()
+    const folder = downloaded()
     const config = JSON.parse(readFileSync(path.join(demo, 'planner/config.json'), 'utf8'))
     const [model] = await desk.library.list()
     expect(model).toMatchObject({
-      ...{ id: 'library/acme--tiny', name: 'acme/tiny', state: 'ready', problem: null, licence: 'mit', verified: 1000 },
+      ...{ id: 'library/acme--tiny', name: 'acme/tiny', state: 'ready', problem: null, licence: 'mit' },
+      ...{ verified: statSync(path.join(folder, recordName)).mtimeMs, damaged: [] },
       source: { kind: 'hub', endpoint: 'https://huggingface.co', name: 'acme/tiny', revision: 'main', commit },
       ...{ modelType: config.model_type, hiddenSize: config.hidden_size, layers: config.num_hidden_layers },
       ...{ vocabulary: config.vocab_size, dtypes: ['F32'], hasChatTemplate: true, usedBy: [] },
@@ -125,14 +129,59 @@ describe('the list', () => {
 describe('verifying', () => {
   it('finds files whose bytes are not those of the checksum, and tells how far it is', async () => {
     const folder = downloaded()
-    expect(await desk.verify('library/acme--tiny')).toEqual({ checked: 4, damaged: [], unknown: 0 })
-    const last = events.at(-1)![1] as { bytes: number; total: number }
+    expect(await desk.verify('library/acme--tiny')).toEqual({ checked: 4, damaged: [], noted: 0 })
+    const last = events.filter(([name]) => name === 'models/verifying').at(-1)![1] as { bytes: number; total: number }
     expect(last.bytes).toBe(last.total)
+    expect(events.at(-1)![0]).toBe('models/changed')
     const bytes = readFileSync(path.join(folder, 'model.safetensors'))
     bytes[bytes.length - 1] ^= 1
     writeFileSync(path.join(folder, 'model.safetensors'), bytes)
     rmSync(path.join(folder, 'tokenizer.json'))
     expect((await desk.verify('library/acme--tiny')).damaged).toEqual(['model.safetensors', 'tokenizer.json'])
+  })
+
+  it('reads files that look unchanged, and is remembered when the app starts anew', async () => {
+    const folder = downloaded()
+    const weights = path.join(folder, 'model.safetensors')
+    const { atime, mtime } = statSync(weights)
+    const bytes = readFileSync(weights)
+    bytes[bytes.length >> 1] ^= 1
+    writeFileSync(weights, bytes)
+    utimesSync(weights, atime, mtime)
+    const before = Date.now()
+    expect((await desk.verify('library/acme--tiny')).damaged).toEqual(['model.safetensors'])
+    const again = newDesk()
+    const model = await again.library.get('library/acme--tiny')
+    expect(model).toMatchObject({ state: 'unusable', damaged: ['model.safetensors'] })
+    expect(model.problem!.what).toBe('1 file of acme/tiny is damaged or missing.')
+    expect(model.problem!.why).toContain('model.safetensors')
+    expect(model.verified).toBeGreaterThanOrEqual(before)
+    expect(model.verified).toBeLessThanOrEqual(Date.now())
+    expect(await refused(again.library.folder('library/acme--tiny'))).toContain('damaged')
+    // with another file in its place the finding says nothing any more
+    cpSync(path.join(demo, 'planner/model.safetensors'), weights)
+    expect(await again.library.get('library/acme--tiny')).toMatchObject({ state: 'ready', damaged: [] })
+  })
+
+  it('notes the checksums of a model that no hub gives any for, and compares with them later', async () => {
+    const folder = path.join(places.models, 'own')
+    cpSync(path.join(demo, 'planner'), folder, { recursive: true })
+    const count = readdirSync(folder).length
+    expect(await desk.verify('library/own')).toEqual({ checked: 0, damaged: [], noted: count })
+    expect((await desk.library.get('library/own')).verified).not.toBeNull()
+    expect(await newDesk().verify('library/own')).toEqual({ checked: count, damaged: [], noted: 0 })
+    const config = path.join(folder, 'tokenizer_config.json')
+    writeFileSync(config, readFileSync(config, 'utf8').replace('{', '{ '))
+    expect(await desk.verify('library/own')).toEqual({ checked: count, damaged: ['tokenizer_config.json'], noted: 0 })
+    expect((await newDesk().library.get('library/own')).state).toBe('unusable')
+    // the person changed it
+    expect(await desk.verify('library/own', true)).toEqual({ checked: 0, damaged: [], noted: count })
+    expect(await newDesk().library.get('library/own')).toMatchObject({ state: 'ready', damaged: [] })
+  })
+
+  it('is refused while the download is not complete', async () => {
+    downloaded('acme--tiny', { complete: false })
+    expect(await refused(desk.verify('library/acme--tiny'))).toMatch(/cannot be checked yet.*not complete/)
   })
 
   it('can be stopped', async () => {
