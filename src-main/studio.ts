@@ -103,7 +103,8 @@ export class Studio {
     this.projects = new ProjectStore(this.places)
     this.runs = new RunStore(this.places, options.onProblem, (run) => this.stateChanged(run))
     this.publisher = new RunPublisher(options.send)
-    this.models = new ModelDesk({ places: this.places, projects: this.projects, send: options.send })
+    const { send, onProblem } = options
+    this.models = new ModelDesk({ places: this.places, projects: this.projects, send, onProblem })
     this.datasets = new DatasetDesk({
       places: this.places,
       projects: this.projects,

@@ -3,7 +3,7 @@ import type { FoundRepository, KeyView, RepositoryView, RevisionView } from '../
 import { UserError } from '../engine/errors'
 import { parseJson } from '../engine/formats/json-text'
 import { elements, modelMemoryOf, tensorsOf, typeOnHub } from '../engine/memory/model-memory'
-import { resolveConfig } from '../engine/models/families'
+import { mostConfig, resolveConfig } from '../engine/models/families'
 import {
   checkedRepository,
   checkedToken,
@@ -26,9 +26,6 @@ import { freeBytes } from '../engine/formats/disk-errors'
 import { inside } from './files'
 import { memoryFit } from './memory-fit'
 import type { Places } from './places'
-
-/** A config.json is small; a larger one is none, bytes. */
-const mostConfig = 4 << 20
 
 export interface HubDeskOptions {
   readonly places: Places

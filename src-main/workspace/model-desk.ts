@@ -12,13 +12,20 @@ import type { ProjectStore } from './project-store'
 /** Least milliseconds between two events of one errand. */
 const pause = 250
 
+export interface ModelDeskOptions {
+  readonly places: Places
+  readonly projects: ProjectStore
+  readonly send: Send
+  readonly onProblem: (error: unknown) => void
+}
+
 export class ModelDesk {
   readonly library: ModelLibrary
   private readonly verifying = new Map<string, AbortController>()
   private cache = usualCache()
 
-  constructor(private readonly options: { places: Places; projects: ProjectStore; send: Send }) {
-    this.library = new ModelLibrary(options.places, options.projects)
+  constructor(private readonly options: ModelDeskOptions) {
+    this.library = new ModelLibrary(options.places, options.projects, options.onProblem)
   }
 
   /** `anew`: see the library. Throws UserError also where it is cancelled. */

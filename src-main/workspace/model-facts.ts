@@ -9,6 +9,7 @@ import { readConfig } from '../engine/models/families'
 import { findTensor, openTextWeights } from '../engine/models/weights'
 import { readTokenizerConfig } from '../engine/text/model-files'
 import { exists } from './files'
+import { problemOf } from './problem-of'
 
 export interface ModelFacts {
   readonly modelType: string | null
@@ -24,7 +25,7 @@ export interface ModelFacts {
   readonly problem: StudioError | null
 }
 
-const unknown: ModelFacts = {
+export const unknownFacts: ModelFacts = {
   modelType: null,
   hiddenSize: null,
   layers: null,
@@ -41,19 +42,22 @@ const unknown: ModelFacts = {
 export class ModelFactsReader {
   private readonly known = new Map<string, { state: string; facts: ModelFacts }>()
 
+  /** `onDefect` hears of errors that are neither the files' nor the disk's. */
+  constructor(private readonly onDefect: (error: unknown) => void) {}
+
   async read(folder: string): Promise<ModelFacts> {
     const state = await stateOf(folder)
     const known = this.known.get(folder)
     if (known?.state === state) return known.facts
-    const facts = await readFacts(folder)
+    const facts = await readFacts(folder, this.onDefect)
     this.known.set(folder, { state, facts })
     return facts
   }
 }
 
 /** As far as they can be read; the first fault is the problem. */
-async function readFacts(folder: string): Promise<ModelFacts> {
-  let facts = unknown
+async function readFacts(folder: string, onDefect: (error: unknown) => void): Promise<ModelFacts> {
+  let facts = unknownFacts
   try {
     const config = await readConfig(folder)
     facts = {
@@ -81,9 +85,7 @@ async function readFacts(folder: string): Promise<ModelFacts> {
       })
     return facts
   } catch (error) {
-    if (!(error instanceof UserError)) throw error
-    const { what, why, next } = error
-    return { ...facts, problem: { what, why, next } }
+    return { ...facts, problem: problemOf(error, `The model in ${folder} cannot be read.`, onDefect) }
   }
 }
 

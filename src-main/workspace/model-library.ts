@@ -14,9 +14,10 @@ import { type Use, usedBy, usesOf } from './library-use'
 import { memoryFit } from './memory-fit'
 import { checkFiles, type Look } from './model-check-files'
 import { readCheck, stillDamaged, writeCheck } from './model-check'
-import { type ModelFacts, ModelFactsReader } from './model-facts'
+import { ModelFactsReader, unknownFacts } from './model-facts'
 import { readModelRecord } from './model-record'
 import type { Places } from './places'
+import { problemOf } from './problem-of'
 import type { ProjectStore } from './project-store'
 
 const libraryName = 'library'
@@ -41,14 +42,18 @@ interface Origin {
 }
 
 export class ModelLibrary {
-  private readonly facts = new ModelFactsReader()
+  private readonly facts: ModelFactsReader
   /** Of models that could be used when they were looked at. */
   private readonly folders = new Map<string, string>()
 
   constructor(
     private readonly places: Places,
     private readonly projects: ProjectStore,
-  ) {}
+    /** Hears of defects that one entry could not be read for. */
+    private readonly onProblem: (error: unknown) => void,
+  ) {
+    this.facts = new ModelFactsReader(onProblem)
+  }
 
   async list(): Promise<ModelView[]> {
     return (await this.all()).map(({ view }) => view)
@@ -155,9 +160,8 @@ export class ModelLibrary {
         record: null,
       }
     } catch (error) {
-      if (!(error instanceof UserError)) throw error
-      const { what, why, next } = error
-      const origin: Origin = { ...common, source: { kind: 'unknown' }, added: null, problem: { what, why, next } }
+      const problem = problemOf(error, `The model "${name}" cannot be read.`, this.onProblem)
+      const origin: Origin = { ...common, source: { kind: 'unknown' }, added: null, problem }
       return { view: await this.viewOf(folder, origin, uses), record: null }
     }
   }
@@ -185,23 +189,34 @@ export class ModelLibrary {
   }
 
   private async viewOf(folder: string, { incomplete, ...origin }: Origin, uses: readonly Use[]): Promise<ModelView> {
-    const { memory, problem, dtypes, ...facts }: ModelFacts = await this.facts.read(folder)
+    const { memory, problem, dtypes, ...facts } = origin.problem === null ? await this.facts.read(folder) : unknownFacts
     const unfinished = incomplete ? notYet(origin.name, 'used') : null
-    const check = await readCheck(folder)
-    const damaged = check ? await stillDamaged(folder, check) : []
-    const why = origin.problem ?? unfinished ?? (damaged.length > 0 ? damage(origin, damaged) : problem)
+    const { at, damaged, unread } = await this.checked(folder)
+    const found = damaged.length > 0 ? damage(origin, damaged) : problem
+    const why = origin.problem ?? unfinished ?? unread ?? found
     return {
       ...origin,
       ...facts,
       dtypes: [...dtypes],
       folder,
       bytes: await folderBytes(folder),
-      verified: check?.at ?? origin.verified,
+      verified: at ?? origin.verified,
       damaged,
       state: incomplete ? 'incomplete' : why === null ? 'ready' : 'unusable',
       problem: why,
       usedBy: usedBy(uses, (used) => used === folder),
       fit: memory && memoryFit(memory),
+    }
+  }
+
+  /** What the last look at a folder's files found. */
+  private async checked(folder: string): Promise<{ at: number | null; damaged: string[]; unread: StudioError | null }> {
+    try {
+      const check = await readCheck(folder)
+      return { at: check?.at ?? null, damaged: check ? await stillDamaged(folder, check) : [], unread: null }
+    } catch (error) {
+      const unread = problemOf(error, `The model in ${folder} cannot be read.`, this.onProblem)
+      return { at: null, damaged: [], unread }
     }
   }
 }

@@ -1,8 +1,8 @@
 /** The registry of model families: config.json's model_type -> how to read the rest. */
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { UserError } from '../errors'
-import { codeOf } from '../formats/disk-errors'
+import { codeOf, formatBytes } from '../formats/disk-errors'
 import { parseJson } from '../formats/json-text'
 import type { DecoderConfig } from './config'
 import { gemma3Config, gemma3TextConfig } from './gemma3'
@@ -31,7 +31,10 @@ export function resolveConfig(raw: RawConfig): DecoderConfig {
   const family = typeof type === 'string' && Object.hasOwn(families, type) ? families[type] : undefined
   if (!family) {
     throw new UserError({
-      what: type === undefined ? 'The config.json names no model type.' : `Models of type "${String(type)}" are not supported.`,
+      what:
+        type === undefined
+          ? 'The config.json names no model type.'
+          : `Models of type "${String(type)}" are not supported.`,
       why: `Supported types are ${Object.keys(families).join(', ')}.`,
       next: 'Choose a model of one of these types.',
     })
@@ -39,13 +42,24 @@ export function resolveConfig(raw: RawConfig): DecoderConfig {
   return family(raw)
 }
 
+/** A config.json is small; a larger one is none, bytes. */
+export const mostConfig = 4 << 20
+
 /** Reads and resolves <folder>/config.json. */
 export async function readConfig(folder: string): Promise<DecoderConfig> {
   const path = join(folder, 'config.json')
   let text: string
   try {
+    const { size } = await stat(path)
+    if (size > mostConfig)
+      throw new UserError({
+        what: 'The model folder cannot be read.',
+        why: `${path} has ${formatBytes(size)}, which is too much for a config.`,
+        next: 'Get the file again.',
+      })
     text = await readFile(path, 'utf8')
   } catch (cause) {
+    if (cause instanceof UserError) throw cause
     throw new UserError(
       {
         what: 'The model folder cannot be read.',
@@ -60,12 +74,20 @@ export async function readConfig(folder: string): Promise<DecoderConfig> {
     raw = parseJson(text)
   } catch (cause) {
     throw new UserError(
-      { what: 'The model folder cannot be read.', why: `${path} is not JSON (${(cause as Error).message}).`, next: 'Get the file again.' },
+      {
+        what: 'The model folder cannot be read.',
+        why: `${path} is not JSON (${(cause as Error).message}).`,
+        next: 'Get the file again.',
+      },
       { cause },
     )
   }
   if (typeof raw !== 'object' || raw === null || Array.isArray(raw)) {
-    throw new UserError({ what: 'The model folder cannot be read.', why: `${path} is not a JSON object.`, next: 'Get the file again.' })
+    throw new UserError({
+      what: 'The model folder cannot be read.',
+      why: `${path} is not a JSON object.`,
+      next: 'Get the file again.',
+    })
   }
   return resolveConfig(raw as RawConfig)
 }

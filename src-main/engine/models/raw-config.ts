@@ -4,10 +4,32 @@ import type { RopeParameters } from './config'
 
 export type RawConfig = Readonly<Record<string, unknown>>
 
+/**
+ * The largest sizes that are read, far above those of any model that is published: graphs are built of layers, tables of head widths and
+ * taps, so that a wrong number here would take minutes and gigabytes before anything else could refuse it.
+ */
+const most: Readonly<Record<string, number>> = {
+  num_hidden_layers: 256,
+  num_attention_heads: 4096,
+  num_key_value_heads: 4096,
+  linear_num_key_heads: 4096,
+  linear_num_value_heads: 4096,
+  head_dim: 4096,
+  linear_key_head_dim: 4096,
+  linear_value_head_dim: 4096,
+  linear_conv_kernel_dim: 64,
+  hidden_size: 1_000_000,
+  intermediate_size: 10_000_000,
+  vocab_size: 100_000_000,
+}
+/** Of fields that nothing is built of. */
+const mostElse = 1e9
+
 export function wrongField(field: string, value: unknown, wanted: string): UserError {
+  const shown = String(JSON.stringify(value))
   return new UserError({
     what: "The model's config.json cannot be used.",
-    why: `Its field "${field}" is ${JSON.stringify(value)}, but ${wanted} is needed.`,
+    why: `Its field "${field}" is ${shown.length > 200 ? `${shown.slice(0, 200)}…` : shown}, but ${wanted} is needed.`,
     next: 'Get the file again from where the model was published.',
   })
 }
@@ -28,12 +50,17 @@ export function textConfig(raw: RawConfig): RawConfig {
   return text as RawConfig
 }
 
-/** A positive whole number; null or absent gives the default. */
+/** A positive whole number, no larger than such a field is in any model; null or absent gives the default. */
 export function count(raw: RawConfig, field: string, fallback: number): number {
   const v = raw[field] ?? fallback
-  if (typeof v !== 'number' || !Number.isInteger(v) || v < 1 || v > 1e9)
-    throw wrongField(field, v, 'a positive whole number')
-  return v
+  if (typeof v !== 'number' || !Number.isInteger(v) || v < 1) throw wrongField(field, v, 'a positive whole number')
+  return notAbove(field, v)
+}
+
+function notAbove(field: string, value: number): number {
+  const limit = Object.hasOwn(most, field) ? most[field] : mostElse
+  if (value > limit) throw wrongField(field, value, `at most ${limit.toLocaleString('en')}`)
+  return value
 }
 
 export function real(raw: RawConfig, field: string, fallback: number): number {
@@ -82,7 +109,7 @@ export function headDim(raw: RawConfig, hiddenSize: number, heads: number, fallb
   const v = raw.head_dim ?? fallback ?? hiddenSize / heads
   if (typeof v !== 'number' || !Number.isInteger(v) || v < 2 || v % 2 !== 0)
     throw wrongField('head_dim', v, 'an even whole number')
-  return v
+  return notAbove('head_dim', v)
 }
 
 export const ropeTypes = ['default', 'linear', 'llama3'] as const

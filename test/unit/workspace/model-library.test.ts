@@ -33,15 +33,23 @@ let places: Places
 let projects: ProjectStore
 let desk: ModelDesk
 let events: [string, unknown][]
+let defects: unknown[]
 
 beforeEach(() => {
   root = mkdtempSync(path.join(tmpdir(), 'models ünd mehr-'))
   places = new Places(path.join(root, 'work space'))
   projects = new ProjectStore(places)
   events = []
+  defects = []
   desk = newDesk()
 })
-const newDesk = () => new ModelDesk({ places, projects, send: (name, payload) => void events.push([name, payload]) })
+const newDesk = () =>
+  new ModelDesk({
+    places,
+    projects,
+    send: (name, payload) => void events.push([name, payload]),
+    onProblem: (error) => void defects.push(error),
+  })
 afterEach(() => rmSync(root, { recursive: true, force: true }))
 
 /** A downloaded model as the downloader leaves it. */
@@ -102,6 +110,41 @@ describe('the list', () => {
       ['library/c--record', 'unusable'],
       ['library/e--good', 'ready'],
     ])
+  })
+
+  it('of one folder that cannot be read says why, and keeps the others', async () => {
+    const record = path.join(downloaded('a--record'), recordName)
+    rmSync(record)
+    mkdirSync(record)
+    const source = path.join(downloaded('b--source'), 'model-source.json')
+    rmSync(path.join(path.dirname(source), recordName))
+    mkdirSync(source)
+    const config = path.join(downloaded('c--config'), 'config.json')
+    rmSync(config)
+    mkdirSync(config)
+    mkdirSync(path.join(downloaded('d--check'), '.recursivemas-check.json'))
+    downloaded('e--good')
+    const found = await desk.library.list()
+    expect(found.map(({ id, state }) => [id, state])).toEqual([
+      ['library/a--record', 'unusable'],
+      ['library/b--source', 'unusable'],
+      ['library/c--config', 'unusable'],
+      // what cannot be understood of the last look is no fault of the model
+      ['library/d--check', 'ready'],
+      ['library/e--good', 'ready'],
+    ])
+    expect(found[0].problem).toMatchObject({ what: 'The model "a--record" cannot be read.' })
+    expect(found[0].problem!.why).toMatch(/EISDIR/)
+    expect(defects).toEqual([])
+  })
+
+  it('refuses a config with more layers than any model has at once, before anything is built of them', async () => {
+    const config = path.join(downloaded('a--deep'), 'config.json')
+    writeFileSync(config, readFileSync(config, 'utf8').replace(/("num_hidden_layers": *)\d+/, '$110000000'))
+    downloaded('e--good')
+    const [deep, good] = await desk.library.list()
+    expect(deep.problem!.why).toBe('Its field "num_hidden_layers" is 10000000, but at most 256 is needed.')
+    expect(good.state).toBe('ready')
   })
 
   it('reads a model again where its files changed', async () => {

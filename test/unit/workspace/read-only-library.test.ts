@@ -18,7 +18,7 @@ let folder: string
 beforeAll(() => {
   root = mkdtempSync(path.join(tmpdir(), 'models ünd mehr-'))
   const places = new Places(path.join(root, 'work space'))
-  desk = new ModelDesk({ places, projects: new ProjectStore(places), send: () => {} })
+  desk = new ModelDesk({ places, projects: new ProjectStore(places), send: () => {}, onProblem: console.error })
   volume = mountVolume('size=8m', places.models)
   folder = path.join(places.models, 'planner')
   mkdirSync(places.models, { recursive: true })
