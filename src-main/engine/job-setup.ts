@@ -8,6 +8,7 @@ import type { Agent } from './agents/agent'
 import { WatchedAgent } from './agents/context-watch'
 import { OnnxAgent } from './agents/onnx-agent'
 import { SessionPool } from './agents/session-pool'
+import type { DataReport } from './data/rows'
 import type { JobContext } from './job-context'
 import type { AgentSpec, JobSpec, OuterJob } from './job-spec'
 import { earlierMemory } from './memory/earlier'
@@ -311,6 +312,14 @@ export function describeModels(
     revision: revisionOf(folder),
     hiddenSize,
   }))
+}
+
+/** What a manifest says of the data of a run. */
+export function describeData(
+  { field, columns = {}, shuffle, limit }: JobSpec['data'],
+  { file, sha256, usable }: DataReport,
+): LinkProvenance['dataset'] {
+  return { file, sha256, rows: usable, field: field ?? null, columns, shuffle, limit }
 }
 
 /** A hub cache keeps each revision in a folder named by its commit. */

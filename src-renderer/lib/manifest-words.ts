@@ -29,7 +29,7 @@ export function manifestWords(manifest: Fields, system: SystemPicture | null): M
     ['Mode', text(manifest.mode)],
     ['States', text(manifest.states)],
     ['Feedback', text(manifest.feedback)],
-    ['Data', typeof data.file === 'string' ? describeData(data.file, data.rows) : null],
+    ['Data', typeof data.file === 'string' ? describeData(data.file, data) : null],
     ['Seed', typeof manifest.seed === 'number' ? String(manifest.seed) : null],
     ['App', text(manifest.appVersion)],
   ]
@@ -72,9 +72,10 @@ function describeModel(model: Fields): string {
   return role === null || role === model.id ? id : `${role}: ${id}`
 }
 
-function describeData(file: string, rows: unknown): string {
+function describeData(file: string, { rows, columns }: Fields): string {
   const name = file.split(/[/\\]/).at(-1) ?? file
-  return typeof rows === 'number' ? `${name}, ${plural(rows, 'row')}` : name
+  const read = Object.entries(fields(columns)).map(([wanted, column]) => `${wanted} from ${String(column)}`)
+  return [name, ...(typeof rows === 'number' ? [plural(rows, 'row')] : []), ...read].join(', ')
 }
 
 function span(from: number, to: number): string {

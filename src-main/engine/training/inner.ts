@@ -5,7 +5,7 @@ import { repeats } from '../defects'
 import { UserError } from '../errors'
 import type { JobContext } from '../job-context'
 import type { InnerJob } from '../job-spec'
-import { describeModels, promptSettings, type Resources, restoreParameters } from '../job-setup'
+import { describeData, describeModels, promptSettings, type Resources, restoreParameters } from '../job-setup'
 import { readConfig } from '../models/families'
 import { initInnerLink } from '../nn/link-init'
 import { TorchGenerator } from '../nn/torch-generator'
@@ -133,7 +133,7 @@ export async function trainInner(
           task: job.task,
           mode: job.mode,
           baseModels: describeModels([{ role: style.roles[agent].role, folder: model.folder, hiddenSize: width }]),
-          dataset: { file: report.file, sha256: report.sha256, rows: report.usable },
+          dataset: describeData(job.data, report),
           promptPack: promptPackHash(pack),
           seed: job.seed,
           step: at,

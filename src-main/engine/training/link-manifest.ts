@@ -35,7 +35,19 @@ const provenance = {
       hiddenSize: z.number().int().min(1),
     }),
   ),
-  dataset: z.object({ file: z.string(), sha256: z.string(), rows: count }).nullable(),
+  /** The file that was read and its hash, the rows of it that were used, and how they were chosen and named (job-spec.ts, `data`). */
+  dataset: z
+    .object({
+      file: z.string(),
+      sha256: z.string(),
+      rows: count,
+      /** From here on absent in checkpoints of earlier versions. */
+      field: z.string().nullable().optional(),
+      columns: z.record(z.string(), z.string()).optional(),
+      shuffle: z.boolean().optional(),
+      limit: count.optional(),
+    })
+    .nullable(),
   /** Hash of the prompt pack. */
   promptPack: z.string().nullable(),
   seed: count,

@@ -6,6 +6,7 @@ import { repeats } from '../defects'
 import type { JobContext } from '../job-context'
 import type { OuterJob } from '../job-spec'
 import {
+  describeData,
   describeModels,
   openMembers,
   openTeam,
@@ -240,7 +241,7 @@ export async function trainOuter(
               hiddenSize: members[i].agent.hiddenSize,
             })),
           ),
-          dataset: { file: report.file, sha256: report.sha256, rows: report.usable },
+          dataset: describeData(job.data, report),
           promptPack: promptPackHash(pack),
           seed: job.seed,
           step: at,

@@ -40,6 +40,13 @@ it('says rounds, models and data, and nothing that is null', () => {
   ])
 })
 
+it('says from which columns the data was read', () => {
+  const dataset = { ...outer.dataset, columns: { question: 'problem', answer: 'worked' } }
+  expect(manifestWords({ dataset }, null).facts).toEqual([
+    { name: 'Data', value: 'train.jsonl, 3\u202f000\u00a0rows, question from problem, answer from worked' },
+  ])
+})
+
 it('bears a manifest of any shape', () => {
   expect(manifestWords({ links: 7, baseModels: null, rounds: 'x', metrics: [] }, null)).toEqual({
     links: [],

@@ -1,6 +1,9 @@
 /** A provenance for tests, every field of another kind of value. */
 import type { LinkProvenance } from '../../../src-main/engine/training/link-manifest'
 
+/** How they were chosen and named. */
+const rows = { field: 'data', columns: { question: 'problem' }, shuffle: true, limit: 3000 }
+
 export function provenance(overrides: Partial<LinkProvenance> = {}): LinkProvenance {
   return {
     style: 'sequential',
@@ -8,7 +11,7 @@ export function provenance(overrides: Partial<LinkProvenance> = {}): LinkProvena
     task: 'math',
     mode: 'corrected',
     baseModels: [{ role: 'critic', id: 'org--model', revision: null, hiddenSize: 5 }],
-    dataset: { file: '/data/train.jsonl', sha256: 'ab', rows: 3000 },
+    dataset: { file: '/data/train.jsonl', sha256: 'ab', rows: 3000, ...rows },
     promptPack: 'cd',
     seed: 42,
     step: 7,

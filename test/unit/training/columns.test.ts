@@ -1,7 +1,9 @@
 /** Data whose columns have other names, read under those that jobs look for: the same numbers as from a renamed copy. */
+import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { afterAll, describe, expect, it } from 'vitest'
 import type { JobSpecInput } from '../../../src-main/engine/job-spec'
+import { readManifest } from '../../../src-main/engine/training/link-manifest'
 import { agents, demo, jsonLines, run, Workplace } from './run-demo-job'
 
 const place = new Workplace()
@@ -71,6 +73,12 @@ describe('jobs on columns of other names', () => {
     expect(judged(two)).toEqual(judged(one))
     const spoken = JSON.parse(readFileSync(`${place.path(`${name} b`)}/spec.json`, 'utf8')) as { data: object }
     expect(spoken.data).toMatchObject({ columns })
+    const manifest = await readManifest(`${place.path(`${name} b`)}/checkpoints/step-2`)
+    const { file } = otherTrain
+    expect(manifest.dataset).toEqual({
+      ...{ file, sha256: createHash('sha256').update(readFileSync(file)).digest('hex'), rows: 24 },
+      ...{ field: null, columns, shuffle: false, limit: 0 },
+    })
   })
 
   it('an evaluation', async () => {
