@@ -56,12 +56,13 @@ export const repositoryView = z.strictObject({
   /** Where it would go, and what is free there; null where that cannot be read. */
   folder: z.string(),
   freeBytes: z.number().nullable(),
-  /** Of a model whose config could be read: what it is, and whether it would run here. `why` where it could not, or is not supported. */
+  /** What a model is and whether it would run here, as far as its config tells; `supported` is null where that could not be read. */
   model: z
     .strictObject({
       modelType: z.string().nullable(),
-      supported: z.boolean(),
-      why: z.string().nullable(),
+      supported: z.boolean().nullable(),
+      /** Why it would not run, or could not be read. */
+      problem: studioError.nullable(),
       hiddenSize: z.number().nullable(),
       layers: z.number().nullable(),
       parameters: z.number().nullable(),

@@ -1,30 +1,13 @@
 /** What the page does with the hub and its key: it is asked at the address of the settings, with the token of the key store. */
 import type { FoundRepository, KeyView, RepositoryView, RevisionView } from '../bridge/contract'
-import { UserError } from '../engine/errors'
-import { parseJson } from '../engine/formats/json-text'
-import { elements, modelMemoryOf, tensorsOf, typeOnHub } from '../engine/memory/model-memory'
-import { mostConfig, resolveConfig } from '../engine/models/families'
-import {
-  checkedRepository,
-  checkedToken,
-  fileAddress,
-  folderOfRepository,
-  pageOf,
-  type RepositoryKind,
-} from '../hub/address'
+import { checkedRepository, checkedToken, folderOfRepository, pageOf, type RepositoryKind } from '../hub/address'
 import { type Hub, openHub } from '../hub/connection'
 import { neededFiles } from '../hub/needed-files'
-import {
-  listRevisions,
-  readRepository,
-  type Repository,
-  searchHub,
-  type FoundRepository as Found,
-} from '../hub/repository'
+import { listRevisions, readRepository, searchHub, type FoundRepository as Found } from '../hub/repository'
 import type { SecretName, Secrets } from '../secrets/secrets'
 import { freeBytes } from '../engine/formats/disk-errors'
 import { inside } from './files'
-import { memoryFit } from './memory-fit'
+import { modelOnHub } from './hub-model'
 import type { Places } from './places'
 
 export interface HubDeskOptions {
@@ -122,38 +105,5 @@ export class HubDesk {
       updated: updated === null ? null : Date.parse(updated),
       entry: await this.options.entryOf(kind, hub.endpoint, name),
     }
-  }
-}
-
-/** What a model is that is not here, by its config.json of that commit and the sizes of its files. */
-async function modelOnHub(hub: Hub, repository: Repository): Promise<RepositoryView['model']> {
-  const nothing = { modelType: null, supported: false, hiddenSize: null, layers: null, parameters: null, fit: null }
-  const { kind, name, commit, revision, files } = repository
-  const config = files.find(({ path }) => path === 'config.json')
-  if (!config) return { ...nothing, why: 'It has no config.json: it is no model in Hugging Face layout.' }
-  if (config.size > mostConfig) return { ...nothing, why: 'Its config.json is too large to be one.' }
-  let modelType: string | null = null
-  try {
-    const url = fileAddress(hub.endpoint, kind, name, commit, 'config.json')
-    const answer = await hub.fetchFor({ kind, name, revision, file: 'config.json' })(url)
-    const raw = parseJson(await answer.text()) as Record<string, unknown>
-    modelType = typeof raw.model_type === 'string' ? raw.model_type : null
-    const resolved = resolveConfig(raw)
-    const weights = neededFiles(kind, files).filter(({ path }) => path.endsWith('.safetensors'))
-    const bytes = weights.reduce((n, { size }) => n + size, 0)
-    const stored = typeOnHub(raw, resolved, bytes)
-    return {
-      modelType,
-      supported: weights.length > 0,
-      why: weights.length > 0 ? null : 'Its weights are not in safetensors files.',
-      hiddenSize: resolved.hiddenSize,
-      layers: resolved.layers,
-      parameters: tensorsOf(resolved).tensors.reduce((n, { shape }) => n + elements(shape), 0),
-      fit: memoryFit(modelMemoryOf(resolved, () => stored)),
-    }
-  } catch (error) {
-    if (error instanceof UserError) return { ...nothing, modelType, why: `${error.what} ${error.why}` }
-    if (error instanceof SyntaxError) return { ...nothing, modelType, why: 'Its config.json is not JSON.' }
-    throw error
   }
 }

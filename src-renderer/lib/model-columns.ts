@@ -1,7 +1,7 @@
 /** The columns of the model library: what stands in them, and the order that each one gives. */
 import type { ModelView } from '../../src-main/bridge/contract'
 import { formatBytes, formatCount } from './format'
-import { fitWords, formatRough, modelStateWords, userWords } from './model-words'
+import { fitWords, formatRough, modelStateWords } from './model-words'
 
 export type ModelColumnName =
   'name' | 'family' | 'parameters' | 'width' | 'dtype' | 'size' | 'licence' | 'users' | 'state' | 'fit'
@@ -17,6 +17,7 @@ export interface ModelColumn {
 }
 
 const orDash = <T>(value: T | null, text: (value: T) => string): string | null => (value === null ? null : text(value))
+const titlesOf = ({ usedBy }: ModelView): string => usedBy.map(({ title }) => title).join(', ')
 const lower = (text: string | null): string | null => text?.toLowerCase() ?? null
 
 export const modelColumns: readonly ModelColumn[] = [
@@ -49,8 +50,8 @@ export const modelColumns: readonly ModelColumn[] = [
     name: 'users',
     title: 'Used by',
     numeric: false,
-    text: (m) => userWords(m.usedBy) || null,
-    value: (m) => lower(userWords(m.usedBy) || null),
+    text: (m) => titlesOf(m) || null,
+    value: (m) => lower(titlesOf(m) || null),
   },
   {
     name: 'state',

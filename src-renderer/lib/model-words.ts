@@ -2,13 +2,12 @@
 import type {
   DownloadState,
   DownloadView,
-  LibrarySource,
   MemoryFit,
   ModelView,
   RepositoryKind,
   UsedBy,
 } from '../../src-main/bridge/contract'
-import { formatBytes, formatDuration } from './format'
+import { formatBytes, formatDuration, plural } from './format'
 import type { Tone } from './run-state'
 
 const nbsp = '\u00a0'
@@ -72,27 +71,11 @@ export function hostOf(endpoint: string): string {
   return URL.canParse(endpoint) ? new URL(endpoint).host : endpoint
 }
 
-/** Where something came from, in one line. */
-export function sourceWords(source: LibrarySource): string {
-  switch (source.kind) {
-    case 'hub':
-      return `${source.name} on ${hostOf(source.endpoint)}`
-    case 'imported':
-      return `Imported from ${source.from}`
-    case 'project':
-      return `Part of the project ${source.project}`
-    case 'derived':
-      return `${source.how} of ${source.from}`
-    case 'file':
-      return source.path
-    case 'unknown':
-      return 'Not known'
-  }
-}
-
-/** "Demo (planner), Maths (critic, solver)". */
+/** Who uses something, within a sentence: "Demo (planner, critic)", "Demo and Maths", "Demo and 3 more projects". */
 export function userWords(users: readonly UsedBy[]): string {
-  return users.map(({ title, as }) => (as.length > 0 ? `${title} (${as.join(', ')})` : title)).join(', ')
+  const [{ title, as }] = users
+  if (users.length === 1) return as.length > 0 && as.length < 5 ? `${title} (${as.join(', ')})` : title
+  return `${title} and ${users.length === 2 ? users[1].title : `${plural(users.length - 1, 'more project')}`}`
 }
 
 /** "1.2 of 3.4 GB", or what is there where the whole is not known. */

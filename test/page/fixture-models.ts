@@ -429,7 +429,13 @@ function repository({
                   ? 'llama'
                   : 'qwen3',
             supported: !unsupported,
-            why: unsupported ? 'Models of the type “mamba” are not supported.' : null,
+            problem: unsupported
+              ? {
+                  what: 'This model does not run here.',
+                  why: 'Models of the type "mamba" are not supported.',
+                  next: 'Choose a model of a supported type.',
+                }
+              : null,
             hiddenSize: unsupported ? null : large ? 5120 : 2560,
             layers: unsupported ? null : large ? 64 : 36,
             parameters: unsupported ? null : large ? 32_762_123_264 : 4_022_468_096,

@@ -69,7 +69,11 @@ it('downloads together are as far as their bytes, those of unknown size and thos
   expect(overallProgress([still])).toBeNull()
 })
 
-it('users with their roles', () => {
-  const use = (title: string, as: string[]) => ({ project: title, title, as })
-  expect(userWords([use('Demo', ['planner', 'critic']), use('Maths', [])])).toBe('Demo (planner, critic), Maths')
+it('users stay short, however many they are', () => {
+  const use = (title: string, as: string[] = []) => ({ project: title, title, as })
+  const steps = Array.from({ length: 14 }, (_, i) => `Step ${i}`)
+  expect(userWords([use('Demo', ['planner', 'critic'])])).toBe('Demo (planner, critic)')
+  expect(userWords([use('Demo', steps)])).toBe('Demo')
+  expect(userWords([use('Demo', ['planner']), use('Maths')])).toBe('Demo and Maths')
+  expect(plain(userWords(steps.map((title) => use(title))))).toBe('Step 0 and 13 more projects')
 })

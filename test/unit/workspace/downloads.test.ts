@@ -7,6 +7,7 @@ import { hubHandlers } from '../../../src-main/bridge/hub-handlers'
 import { modelHandlers } from '../../../src-main/bridge/model-handlers'
 import { requests } from '../../../src-main/bridge/contract'
 import { UserError } from '../../../src-main/engine/errors'
+import { families } from '../../../src-main/engine/models/families'
 import { type KeyStore, openSecrets } from '../../../src-main/secrets/secrets'
 import { DownloadRate } from '../../../src-main/workspace/download-rate'
 import { FakeHub, goodToken } from '../hub/fake-hub'
@@ -154,7 +155,7 @@ describe('the hub', () => {
     const config = JSON.parse(readFileSync(path.join(planner, 'config.json'), 'utf8')) as Record<string, unknown>
     expect(view).toMatchObject({
       ...{ name: 'acme/tiny', licence: 'mit', page: `${hub.endpoint}/acme/tiny`, entry: null },
-      model: { modelType: config.model_type, supported: true, why: null, hiddenSize: config.hidden_size },
+      model: { modelType: config.model_type, supported: true, problem: null, hiddenSize: config.hidden_size },
     })
     expect(view.files.filter(({ needed }) => !needed).map(({ path: at }) => at)).toEqual(['README.md'])
     expect(view.allBytes - view.neededBytes).toBe(9)
@@ -165,19 +166,39 @@ describe('the hub', () => {
     expect(view.model!.fit!.total).toBe(here.fit!.total)
   })
 
-  it('says why a model would not run', async () => {
-    const other = { path: 'config.json', bytes: Buffer.from('{"model_type":"gpt2"}'), lfs: false }
-    hub.add('acme/gpt2', { kind: 'model', files: [other, model[3]] })
-    hub.add('acme/broken', { kind: 'model', files: [{ ...other, bytes: Buffer.from('{') }, model[3]] })
-    hub.add('acme/none', { kind: 'model', files: [model[3]] })
-    const why = async (name: string) => (await test.studio.hub.repository('model', name, 'main')).model
-    expect(await why('acme/gpt2')).toMatchObject({
-      modelType: 'gpt2',
-      supported: false,
-      why: expect.stringContaining('gpt2'),
-    })
-    expect(await why('acme/broken')).toMatchObject({ supported: false, why: expect.stringContaining('JSON') })
-    expect(await why('acme/none')).toMatchObject({ supported: false, why: expect.stringContaining('config.json') })
+  it('says why a model would not run, and what is missing', async () => {
+    const other = { path: 'config.json', bytes: Buffer.from('{"model_type":"bert"}'), lfs: false }
+    const [config, tokenizer, , weights] = model
+    const empty = (at: string) => ({ ...weights, path: at })
+    const problemOf = async (name: string, files: typeof model) => {
+      hub.add(name, { kind: 'model', files })
+      const view = await test.studio.hub.repository('model', name, 'main')
+      requests['hub/repository'].result.parse(view)
+      expect(view.model!.supported).toBe(false)
+      expect(view.model!.problem!.what).not.toBe('')
+      return `${view.model!.problem!.why} ${view.model!.problem!.next}`
+    }
+    const bert = await problemOf('acme/bert', [other, weights])
+    for (const word of ['"bert"', ...Object.keys(families)]) expect(bert).toContain(word)
+    expect(await problemOf('acme/broken', [{ ...other, bytes: Buffer.from('{') }, weights])).toContain('not JSON')
+    expect(await problemOf('acme/null', [{ ...other, bytes: Buffer.from('null') }, weights])).toContain('no settings')
+    expect(await problemOf('acme/none', [weights])).toContain('It has no config.json and no tokenizer.json.')
+    expect(await problemOf('acme/gguf', [empty('tiny-q4.gguf')])).toContain(
+      'It has no config.json, .safetensors file and no tokenizer.json; its weights are GGUF files, which are not read.',
+    )
+    expect(
+      await problemOf('acme/torch', [config, tokenizer, empty('pytorch_model.bin'), empty('model.onnx')]),
+    ).toContain('It has no .safetensors file; its weights are PyTorch and ONNX files, which are not read.')
+    expect(await problemOf('acme/links', [empty('outer_12.pt')])).toContain('but link files')
+  })
+
+  it('of a gated model that it may not read it does not say that it does not run', async () => {
+    const { gated, model: shown } = await test.studio.hub.repository('model', 'acme/gated', 'main')
+    expect(gated).toBe(true)
+    expect(shown).toMatchObject({ supported: null, problem: { next: expect.stringContaining('acme/gated') } })
+    await test.studio.hub.setKey('hub-token', goodToken)
+    const read = await test.studio.hub.repository('model', 'acme/gated', 'main')
+    expect(read.model).toMatchObject({ supported: true, problem: null })
   })
 })
 
