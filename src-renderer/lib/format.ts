@@ -31,6 +31,12 @@ export function formatNumber(value: number, digits = 3): string {
   return minus(value.toFixed(decimals))
 }
 
+/** A value of the data or a count of it: whole numbers whole, others with about three significant digits. */
+export function formatValue(value: number): string {
+  if (!Number.isInteger(value) || Math.abs(value) >= 1e9) return formatNumber(value)
+  return minus(`${value < 0 ? '-' : ''}${formatCount(Math.abs(value))}`)
+}
+
 /** A number on an axis: no more digits than it needs. */
 export function formatTick(value: number): string {
   if (value === 0) return '0'

@@ -50,3 +50,60 @@ export function isPlain({ filter, search, sort }: RowOrderRequest): boolean {
 }
 
 export const plainOrder: RowOrderRequest = { filter: [], search: null, sort: [] }
+
+/** A request with columns by their names, as it is kept for another day. */
+export interface NamedRequest {
+  readonly filter: readonly { readonly column: string; readonly kind: RowCondition['kind']; readonly value: string }[]
+  readonly search: { readonly text: string; readonly matchCase: boolean } | null
+  readonly sort: readonly { readonly column: string; readonly descending: boolean }[]
+}
+
+type Columns = readonly Pick<ColumnView, 'name'>[]
+
+export function namedRequest({ filter, search, sort }: RowOrderRequest, columns: Columns): NamedRequest {
+  return {
+    filter: filter.map((condition) => ({
+      column: columns[condition.column].name,
+      kind: condition.kind,
+      value: 'value' in condition ? condition.value : '',
+    })),
+    search,
+    sort: sort.map(({ column, descending }) => ({ column: columns[column].name, descending })),
+  }
+}
+
+/** What stands on columns that are not there goes. */
+export function requestOf({ filter, search, sort }: NamedRequest, columns: Columns): RowOrderRequest {
+  const placeOf = (name: string): number => columns.findIndex((column) => column.name === name)
+  return {
+    filter: filter.flatMap(({ column, kind, value }) =>
+      placeOf(column) < 0 ? [] : [makeCondition(placeOf(column), kind, value)],
+    ),
+    search,
+    sort: sort.flatMap(({ column, descending }) =>
+      placeOf(column) < 0 ? [] : [{ column: placeOf(column), descending }],
+    ),
+  }
+}
+
+export function isNamedRequest(value: unknown): value is NamedRequest {
+  if (typeof value !== 'object' || value === null) return false
+  const { filter, search, sort } = value as Record<string, unknown>
+  return (
+    isListOf(filter, { column: 'string', kind: 'string', value: 'string' }) &&
+    filter.every(({ kind }) => conditionKinds.some((known) => known === kind)) &&
+    (search === null || isListOf([search], { text: 'string', matchCase: 'boolean' })) &&
+    isListOf(sort, { column: 'string', descending: 'boolean' })
+  )
+}
+
+function isListOf<Field extends string>(
+  value: unknown,
+  fields: Readonly<Record<Field, 'string' | 'boolean'>>,
+): value is Record<Field, unknown>[] {
+  const isOne = (one: unknown): boolean =>
+    typeof one === 'object' &&
+    one !== null &&
+    Object.entries(fields).every(([field, type]) => typeof (one as Record<string, unknown>)[field] === type)
+  return Array.isArray(value) && value.every(isOne)
+}

@@ -1,6 +1,8 @@
 /** The one data set that is open. It stays open while other screens are shown. */
 import type { OpenedDataset, StudioError, TextEncoding } from '../../src-main/bridge/contract'
 import { asError, ask, listen } from './bridge'
+import { rememberedRequest, rememberRequest } from './row-request-memory'
+import { SetWork } from './set-work.svelte'
 import { ShownRows } from './shown-rows.svelte'
 import { TicketedWork } from './tickets.svelte'
 
@@ -18,6 +20,7 @@ class DatasetBrowser {
   #readAs = $state.raw<ReadAs>(asItIs)
   #opened = $state.raw<OpenedDataset | undefined>()
   #rows = $state.raw<ShownRows | undefined>()
+  #work = $state.raw<SetWork | undefined>()
   #error = $state.raw<StudioError | undefined>()
   /** The process that reads data has ended. */
   #lost = $state(false)
@@ -38,6 +41,10 @@ class DatasetBrowser {
 
   get rows(): ShownRows | undefined {
     return this.#rows
+  }
+
+  get work(): SetWork | undefined {
+    return this.#work
   }
 
   get error(): StudioError | undefined {
@@ -79,7 +86,8 @@ class DatasetBrowser {
     try {
       const opened = await this.opening.run((ticket) => ask('datasets/open', { id, ...readAs, ticket }))
       if (turn !== this.#turn) return closeQuietly(opened.handle)
-      this.#rows = new ShownRows(opened)
+      this.#rows = new ShownRows(opened, rememberedRequest(opened), (request) => rememberRequest(opened, request))
+      this.#work = new SetWork(this.#rows)
       this.#opened = opened
     } catch (thrown) {
       if (turn === this.#turn) this.#error = asError(thrown)
@@ -96,13 +104,15 @@ class DatasetBrowser {
   }
 
   #close(): void {
-    if (this.#opened) closeQuietly(this.#opened.handle)
+    const { handle } = this.#opened ?? {}
+    if (handle !== undefined) void this.#work?.end().then(() => closeQuietly(handle))
     this.#forget()
   }
 
   #forget(): void {
     this.#rows?.close()
     this.#rows = undefined
+    this.#work = undefined
     this.#opened = undefined
   }
 }

@@ -3,9 +3,10 @@ import type { FieldMapping, OpenedDataset, RunUse, StyleView } from '../../src-m
 import { usableMapping } from '../lib/field-columns'
 import { runUses } from '../lib/run-uses'
 import { ask } from './bridge'
+import { DatasetMemory, isRecordOf } from './dataset-memory'
 import { modelsManager } from './models-manager.svelte'
 import { Resource } from './resource.svelte'
-import { settingsManager } from './settings-manager.svelte'
+import { isText, settingsManager } from './settings-manager.svelte'
 
 export interface RunChoice {
   readonly style: string
@@ -19,6 +20,7 @@ export interface RunChoice {
 }
 
 const key = 'datasets/run'
+const mappings = new DatasetMemory<FieldMapping>('datasets/fields', (value) => isRecordOf(value, isText))
 const start: RunChoice = {
   style: 'sequential',
   use: 'outer',
@@ -33,6 +35,7 @@ const start: RunChoice = {
 class RunAsked {
   #styles = new Resource<readonly StyleView[]>()
   #choice = $state.raw<RunChoice>(start)
+  /** Those that were chosen since the start. */
   #mappings = $state.raw<Readonly<Record<string, FieldMapping>>>({})
   #recalled = false
 
@@ -83,11 +86,12 @@ class RunAsked {
   }
 
   mapping(opened: OpenedDataset): FieldMapping {
-    return usableMapping(this.#mappings[opened.id] ?? {}, opened.columns)
+    return usableMapping(this.#mappings[opened.id] ?? mappings.recall(opened.id) ?? {}, opened.columns)
   }
 
   setMapping(opened: OpenedDataset, mapping: FieldMapping): void {
     this.#mappings = { ...this.#mappings, [opened.id]: mapping }
+    mappings.remember(opened.id, Object.keys(mapping).length === 0 ? undefined : mapping)
   }
 
   /** What requests about prompts carry. */

@@ -27,13 +27,21 @@ export class ShownRows {
   #version = $state(0)
   #pages: RowPages<DataRow>
   #turn = 0
+  /** Orders that something else made and needs no more, while they are still shown. */
+  #leftOver = new Set<string>()
   readonly #stop: () => void
 
-  constructor(readonly opened: OpenedDataset) {
+  /** `request`: what is filtered, searched and sorted by from the start. */
+  constructor(
+    readonly opened: OpenedDataset,
+    request: RowOrderRequest = plainOrder,
+    private readonly changed: (request: RowOrderRequest) => void = () => undefined,
+  ) {
     this.#pages = this.#makePages(null)
     this.#stop = listen('datasets/order', (state) => {
       if (state.order === this.#order?.order) this.#order = state
     })
+    if (!isPlain(request)) void this.apply(request)
   }
 
   /** What is filtered, searched and sorted by, as the person asked for it. */
@@ -55,9 +63,9 @@ export class ShownRows {
     return this.#found?.rows ?? this.#order?.found ?? this.opened.rows
   }
 
-  /** An order is being computed. */
+  /** The rows that are shown are still being looked for. */
   get busy(): boolean {
-    return this.#asking || (this.#order !== undefined && !this.#order.finished)
+    return !this.#found && (this.#asking || (this.#order !== undefined && !this.#order.finished))
   }
 
   /** How far the order is: rows looked at, of how many. */
@@ -86,18 +94,20 @@ export class ShownRows {
   /** Filters, searches and sorts anew; the rows that are shown stay until the first of the new ones can be had. */
   async apply(change: Partial<RowOrderRequest>): Promise<void> {
     const turn = ++this.#turn
+    const foundBefore = this.#found
     const request = { ...this.#request, ...change }
     this.#request = request
+    this.changed(request)
     this.#error = undefined
     if (isPlain(request)) {
       this.#asking = false
-      this.#take(undefined)
+      this.#take(undefined, foundBefore)
       return
     }
     this.#asking = true
     try {
       const order = await ask('datasets/order', { handle: this.opened.handle, by: plainCopy(request) })
-      if (turn === this.#turn) this.#take(order)
+      if (turn === this.#turn) this.#take(order, foundBefore)
       else this.#closeOrder(order.order)
     } catch (thrown) {
       if (turn === this.#turn) this.#error = asError(thrown)
@@ -113,8 +123,14 @@ export class ShownRows {
 
   /** Shows rows that something else found; undefined: what was shown before. */
   show(found: FoundRows | undefined): void {
-    this.#found = found
-    this.#renew(found?.order ?? this.#order?.order ?? null)
+    this.#setFound(found)
+    this.#renew()
+  }
+
+  /** Whoever found these rows needs them no more; while they are shown they stay. */
+  release(order: string): void {
+    if (this.#found?.order === order) this.#leftOver.add(order)
+    else this.#closeOrder(order)
   }
 
   close(): void {
@@ -123,17 +139,24 @@ export class ShownRows {
     this.#pages.drop()
   }
 
-  #take(order: RowOrderState | undefined): void {
+  /** Rows found elsewhere that were asked for after it stay in sight. */
+  #take(order: RowOrderState | undefined, foundBefore: FoundRows | undefined): void {
     const before = this.#order
     this.#order = order
-    this.#found = undefined
-    this.#renew(order?.order ?? null)
+    if (this.#found === foundBefore) this.#setFound(undefined)
+    this.#renew()
     if (before) this.#closeOrder(before.order)
   }
 
-  #renew(order: string | null): void {
+  #setFound(found: FoundRows | undefined): void {
+    const before = this.#found?.order
+    this.#found = found
+    if (before !== undefined && before !== found?.order && this.#leftOver.delete(before)) this.#closeOrder(before)
+  }
+
+  #renew(): void {
     this.#pages.drop()
-    this.#pages = this.#makePages(order)
+    this.#pages = this.#makePages(this.orderHandle)
     this.#version += 1
   }
 

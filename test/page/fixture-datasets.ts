@@ -66,7 +66,7 @@ const entries: readonly DatasetEntry[] = [
     name: 'Übung answers.csv',
     source: { kind: 'file', path: '/home/maria/Daten für Übung/answers.csv' },
     files: [{ path: 'answers.csv', bytes: 88_000_000 }],
-    bytes: 0,
+    bytes: 88_000_000,
   }),
   entry('library/medqa', {
     name: 'bigbio/med_qa',

@@ -10,6 +10,7 @@ import {
   formatPercent,
   formatRate,
   formatTick,
+  formatValue,
   plural,
 } from '../../../src-renderer/lib/format'
 
@@ -47,6 +48,20 @@ describe('numbers', () => {
     [-2.5, '−2.50'],
     [Number.NaN, 'NaN'],
   ])('%d is written %s', (value, text) => expect(formatNumber(value)).toBe(text))
+  it('writes whole values whole', () => {
+    const values = [1, 12, 12345, -3, 0, 2.5, 12345.6, -0.25, 4e12]
+    expect(values.map((value) => plain(formatValue(value)))).toEqual([
+      '1',
+      '12',
+      '12 345',
+      '−3',
+      '0',
+      '2.50',
+      '12 346',
+      '−0.250',
+      '4.00e12',
+    ])
+  })
   it('writes axes with no more digits than they need', () => {
     const ticks = [0, 0.8, 0.25, 1, 1200, 0.0003, 50000, 500000, 1.5e6, -2e9].map((v) => plain(formatTick(v)))
     expect(ticks).toEqual(['0', '0.8', '0.25', '1', '1200', '3e−4', '50 k', '500 k', '1.5 M', '−2 G'])

@@ -4,9 +4,12 @@ import { cellForm, prettyJson } from '../../../src-renderer/lib/cell-form'
 import { columnEnds, columnsInSight, usualWidths } from '../../../src-renderer/lib/column-layout'
 import {
   conditionInWords,
+  isNamedRequest,
   isPlain,
   makeCondition,
+  namedRequest,
   plainOrder,
+  requestOf,
   toggleSort,
 } from '../../../src-renderer/lib/row-conditions'
 
@@ -38,6 +41,32 @@ it('conditions are told in words, with a value only where they compare', () => {
   expect(conditionInWords(makeCondition(0, 'blank', ''), columns)).toBe('level is blank')
   expect(isPlain(plainOrder)).toBe(true)
   expect(isPlain({ ...plainOrder, search: { text: 'a', matchCase: false } })).toBe(false)
+})
+
+it('a request is kept by the names of the columns, and comes back without those that are gone', () => {
+  const request = {
+    filter: [makeCondition(0, 'is', 'a "b"'), makeCondition(1, 'null', '')],
+    search: { text: 'x', matchCase: true },
+    sort: [
+      { column: 1, descending: true },
+      { column: 0, descending: false },
+    ],
+  }
+  const kept: unknown = JSON.parse(JSON.stringify(namedRequest(request, [{ name: 'q' }, { name: 'n' }])))
+  if (!isNamedRequest(kept)) throw new Error('not accepted')
+  expect(requestOf(kept, [{ name: 'q' }, { name: 'n' }])).toEqual(request)
+  expect(requestOf(kept, [{ name: 'new' }, { name: 'n' }])).toEqual({
+    filter: [{ column: 1, kind: 'null' }],
+    search: { text: 'x', matchCase: true },
+    sort: [{ column: 1, descending: true }],
+  })
+  const wrong: unknown[] = [
+    null,
+    { ...kept, filter: [{ column: 'q', kind: 'like', value: '' }] },
+    { ...kept, search: 'x' },
+    { ...kept, sort: [{ column: 0, descending: true }] },
+  ]
+  expect(wrong.map(isNamedRequest)).toEqual([false, false, false, false])
 })
 
 describe('JSON in a cell', () => {
