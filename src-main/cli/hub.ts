@@ -56,6 +56,8 @@ export async function runHubCommand(args: readonly string[]): Promise<number> {
   if (revision !== undefined && verb === 'search') throw new UsageError('--revision is for files and download.', usage)
   if (revision === '' || to === '') throw new UsageError('--revision and --to take no empty text.', usage)
   const hub = openHub({ endpoint: values.endpoint, token: process.env.HF_TOKEN })
+  if (process.env.HF_TOKEN && !hub.hasToken)
+    process.stderr.write(`HF_TOKEN is not sent to ${hub.endpoint}: the connection is not encrypted.\n`)
   try {
     if (verb === 'search') return await search(hub, kind, subject)
     if (verb === 'files') return await files(hub, kind, subject, revision)

@@ -33,6 +33,12 @@ export function checkedToken(token: string | undefined): string | null {
   })
 }
 
+/** Whether a token may go to this address: encrypted, or not out of this computer. */
+export function carriesTokens(endpoint: string): boolean {
+  const { protocol, hostname } = new URL(endpoint)
+  return protocol === 'https:' || /^(localhost|127(\.\d+){3}|\[::1\])$/.test(hostname)
+}
+
 /** `owner/name` (older ones have no owner). A UserError where it is neither. */
 export function checkedRepository(name: string): string {
   const part = /^(?!.*\.\.)[\w][\w.-]*$/
@@ -48,6 +54,11 @@ export function checkedRepository(name: string): string {
 /** The folder that a repository goes by in a library and in Hugging Face's cache. */
 export function folderOfRepository(name: string): string {
   return name.split('/').join('--')
+}
+
+/** Where another commit of a repository lies beside the one that was there first. */
+export function folderOfCommit(name: string, commit: string): string {
+  return `${folderOfRepository(name)}--${commit.slice(0, 8)}`
 }
 
 /** The page of a repository for people. */

@@ -4,7 +4,7 @@
  */
 import { type Dispatcher, EnvHttpProxyAgent, request } from 'undici'
 import { UserError } from '../engine/errors'
-import { checkedToken, hubAddress } from './address'
+import { carriesTokens, checkedToken, hubAddress } from './address'
 import { type Answer, connectionFault, type Question, refusal } from './refusals'
 import { patientRetry, promptRetry, retrying, type RetryPolicy } from './retry'
 
@@ -46,11 +46,11 @@ const mostRedirects = 6
 /** Answers of the hub's API are lists of names; a larger one is none, bytes. */
 const mostJson = 64 << 20
 
-/** UserErrors: an address or a token that cannot be used, a proxy that is no address. */
+/** UserErrors: an address or a token that cannot be used, a proxy that is no address. A token does not travel unencrypted. */
 export function openHub(options: HubOptions = {}): Hub {
   const env = options.env ?? process.env
   const endpoint = hubAddress(options.endpoint, env)
-  const token = checkedToken(options.token)
+  const token = carriesTokens(endpoint) ? checkedToken(options.token) : null
   const origin = new URL(endpoint).origin
   const dispatcher = openDispatcher(env, options.silenceMs ?? 30_000)
   const retry = options.retry ?? promptRetry

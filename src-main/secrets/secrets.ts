@@ -4,8 +4,8 @@
  */
 import { UserError } from '../engine/errors'
 
-/** What may be kept. */
-export type SecretName = 'hub-token'
+/** What may be kept: the token of the public hub, and of a hub at another host and port. */
+export type SecretName = 'hub-token' | `hub-token ${string}`
 
 /** Where a value is. `problem` says why it is for this session only. */
 export type SecretPlace = { readonly kind: 'key-store' } | { readonly kind: 'session'; readonly problem: UserError }

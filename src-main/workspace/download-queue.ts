@@ -8,13 +8,13 @@ import type { DownloadView, StudioError } from '../bridge/contract'
 import type { Send } from '../bridge/publish'
 import { errorForPage } from '../bridge/serve'
 import { UserError } from '../engine/errors'
-import { folderOfRepository, type RepositoryKind } from '../hub/address'
+import { folderOfCommit, folderOfRepository, type RepositoryKind } from '../hub/address'
 import type { Hub } from '../hub/connection'
-import { discardDownload, download, type DownloadEvent, planDownload } from '../hub/download/download'
+import { discardDownload, download, type DownloadEvent, OtherCommit, planDownload } from '../hub/download/download'
 import { readDownloadRecord } from '../hub/download/record'
 import { DownloadRate } from './download-rate'
 import { type ListedDownload, readDownloads, writeDownloads } from './download-record'
-import { folderBytes } from './files'
+import { folderBytes, inside } from './files'
 import type { Places } from './places'
 
 const atOnce = 2
@@ -31,6 +31,8 @@ interface Entry {
   stop: AbortController | null
   /** Fulfilled when it is not under way any more. */
   settled: Promise<void>
+  /** It is being taken from the list: nothing else is done with it. */
+  leaving: boolean
   lastSent: number
 }
 
@@ -57,7 +59,9 @@ export class DownloadQueue {
 
   /** Takes up the list that the last session left. */
   async start(): Promise<void> {
-    this.entries = (await readDownloads(this.file)).map((listed) => entryOf(listed, listed.state))
+    this.entries = (await readDownloads(this.file, this.options.onProblem)).map((listed) =>
+      entryOf(listed, listed.state),
+    )
   }
 
   /** Under way first, then queued, then the others, newest first. */
@@ -68,18 +72,15 @@ export class DownloadQueue {
       .map((entry) => this.view(entry))
   }
 
-  /** Queues a repository; one that is in the list already goes on instead. */
+  /** Queues a repository; one that is in the list already, at this revision, goes on instead. */
   async add({ kind, name, revision }: Wanted): Promise<DownloadView> {
     const folder = folderOfRepository(name)
-    const known = this.entries.find(({ listed }) => listed.kind === kind && listed.name === name)
+    const known = this.entries.find(
+      ({ listed, leaving }) => !leaving && listed.kind === kind && listed.name === name && listed.revision === revision,
+    )
+    if (known && known.state !== 'done') return this.resume(known.listed.id)
     if (known) {
-      if (known.state === 'done' || known.listed.revision !== revision)
-        this.entries = this.entries.filter((e) => e !== known)
-      else return this.resume(known.listed.id)
-      if (known.stop) {
-        known.stop.abort()
-        await known.settled
-      }
+      this.entries = this.entries.filter((e) => e !== known)
       this.options.send('download/removed', { id: known.listed.id })
     }
     const listed: ListedDownload = {
@@ -105,7 +106,9 @@ export class DownloadQueue {
 
   async resume(id: string): Promise<DownloadView> {
     const entry = this.get(id)
-    if (entry.state === 'paused' || entry.state === 'failed') {
+    // what was asked last counts, also while a pause takes effect
+    if (entry.stop?.signal.aborted) await entry.settled
+    if (!entry.leaving && (entry.state === 'paused' || entry.state === 'failed')) {
       entry.listed = { ...entry.listed, error: null, ended: null }
       // resumed downloads stand at the end of the queue
       this.entries = [...this.entries.filter((other) => other !== entry), entry]
@@ -118,15 +121,21 @@ export class DownloadQueue {
   /** Bytes freed: what an unfinished download left goes, one that is done only leaves the list. */
   async remove(id: string): Promise<number> {
     const entry = this.get(id)
-    entry.stop?.abort()
-    await entry.settled
+    entry.leaving = true
     let bytes = 0
-    const folder = this.folder(entry.listed)
-    const record = entry.state === 'done' ? null : await readDownloadRecord(folder)
-    if (record && !record.complete) {
-      bytes = await folderBytes(folder)
-      await discardDownload(folder)
-      bytes -= await folderBytes(folder)
+    try {
+      entry.stop?.abort()
+      await entry.settled
+      const folder = this.folder(entry.listed)
+      const record = entry.state === 'done' ? null : await readDownloadRecord(folder)
+      if (record && !record.complete && this.isOf(entry, record.commit)) {
+        bytes = await folderBytes(folder)
+        await discardDownload(folder)
+        bytes -= await folderBytes(folder)
+      }
+    } catch (error) {
+      entry.leaving = false
+      throw error
     }
     this.entries = this.entries.filter((other) => other !== entry)
     await this.keep()
@@ -149,12 +158,19 @@ export class DownloadQueue {
 
   private folder({ kind, folder }: ListedDownload): string {
     const { models, datasets } = this.options.places
-    return path.join(kind === 'model' ? models : datasets, folder)
+    return inside(kind === 'model' ? models : datasets, folder)
+  }
+
+  /** Whether what lies in its folder is its own: another commit of the repository may have begun there. */
+  private isOf(entry: Entry, commit: string): boolean {
+    const { kind, folder, commit: own } = entry.listed
+    if (own !== null) return own === commit
+    return !this.entries.some((e) => e !== entry && e.listed.kind === kind && e.listed.folder === folder)
   }
 
   private get(id: string): Entry {
     const entry = this.entries.find(({ listed }) => listed.id === id)
-    if (entry) return entry
+    if (entry && !entry.leaving) return entry
     throw new UserError({
       what: 'There is no such download.',
       why: 'The list has it no more.',
@@ -165,7 +181,9 @@ export class DownloadQueue {
   private next(): void {
     if (this.closed) return
     const free = atOnce - this.entries.filter(({ stop }) => stop).length
-    for (const entry of this.entries.filter(({ state }) => state === 'queued').slice(0, Math.max(0, free))) {
+    for (const entry of this.entries
+      .filter(({ state, leaving }) => state === 'queued' && !leaving)
+      .slice(0, Math.max(0, free))) {
       const stop = new AbortController()
       entry.stop = stop
       this.change(entry, 'preparing')
@@ -183,10 +201,14 @@ export class DownloadQueue {
     try {
       const { kind, name, commit, revision } = entry.listed
       const hub = await this.options.hub()
-      const plan = await planDownload(
-        hub,
-        { kind, name, revision: commit ?? revision, folder: this.folder(entry.listed) },
-        signal,
+      const request = { kind, name, revision: commit ?? revision }
+      const plan = await planDownload(hub, { ...request, folder: this.folder(entry.listed) }, signal).catch(
+        (error: unknown) => {
+          if (!(error instanceof OtherCommit)) throw error
+          // commits of a repository lie side by side
+          entry.listed = { ...entry.listed, folder: folderOfCommit(name, error.commit) }
+          return planDownload(hub, { ...request, folder: this.folder(entry.listed) }, signal)
+        },
       )
       entry.listed = {
         ...entry.listed,
@@ -295,6 +317,6 @@ export class DownloadQueue {
 function entryOf(listed: ListedDownload, state: DownloadView['state']): Entry {
   return {
     ...{ listed, state, files: null, note: null, rate: new DownloadRate(), stop: null, settled: Promise.resolve() },
-    lastSent: 0,
+    ...{ leaving: false, lastSent: 0 },
   }
 }

@@ -1,9 +1,15 @@
 /** The list of downloads as it outlives the app: downloads.json in the workspace. */
+import { rename } from 'node:fs/promises'
 import { z } from 'zod'
 import { downloadId, repositoryKind, repositoryName, revision } from '../bridge/model-views'
 import { studioError } from '../bridge/views'
+import { UserError } from '../engine/errors'
 import { writeJsonWhole } from '../engine/formats/atomic-files'
 import { exists, readJson } from './files'
+
+/** One name, whatever system the list was written on. */
+export const isFolderName = (name: string): boolean =>
+  !/[/\\]/.test(name) && name !== '' && name !== '.' && name !== '..'
 
 const listed = z.strictObject({
   id: downloadId,
@@ -12,7 +18,7 @@ const listed = z.strictObject({
   revision,
   commit: z.string().nullable(),
   /** Its folder's name in the library. */
-  folder: z.string(),
+  folder: z.string().refine(isFolderName),
   /** What is under way when the app ends is paused at the next start. */
   state: z.enum(['paused', 'failed', 'done']),
   bytes: z.number(),
@@ -25,9 +31,30 @@ export type ListedDownload = z.infer<typeof listed>
 
 const file = z.strictObject({ format: z.literal('recursivemas-downloads/1'), downloads: z.array(listed) })
 
-/** Throws UserError where the file cannot be read. */
-export async function readDownloads(path: string): Promise<ListedDownload[]> {
-  return (await exists(path)) ? (await readJson(path, file)).downloads : []
+/**
+ * A list that cannot be understood is set aside (`path`.damaged) and told to `onProblem`: what came in lies in the library all the same.
+ * Throws where the file cannot be read.
+ */
+export async function readDownloads(path: string, onProblem: (error: unknown) => void): Promise<ListedDownload[]> {
+  if (!(await exists(path))) return []
+  try {
+    return (await readJson(path, file)).downloads
+  } catch (cause) {
+    if (!(cause instanceof UserError)) throw cause
+    const aside = `${path}.damaged`
+    await rename(path, aside)
+    onProblem(
+      new UserError(
+        {
+          what: 'The list of downloads could not be read.',
+          why: `${cause.why} It is now called ${aside}.`,
+          next: 'Start downloads that were not finished again: what came in of them is used.',
+        },
+        { cause },
+      ),
+    )
+    return []
+  }
 }
 
 export function writeDownloads(path: string, downloads: readonly ListedDownload[]): Promise<void> {

@@ -1,6 +1,16 @@
 /** What the page does with the hub and its key: it is asked at the address of the settings, with the token of the key store. */
 import type { FoundRepository, KeyView, RepositoryView, RevisionView } from '../bridge/contract'
-import { checkedRepository, checkedToken, folderOfRepository, pageOf, type RepositoryKind } from '../hub/address'
+import { UserError } from '../engine/errors'
+import {
+  carriesTokens,
+  checkedRepository,
+  checkedToken,
+  folderOfRepository,
+  hubAddress,
+  pageOf,
+  publicHub,
+  type RepositoryKind,
+} from '../hub/address'
 import { type Hub, openHub } from '../hub/connection'
 import { neededFiles } from '../hub/needed-files'
 import { listRevisions, readRepository, searchHub, type FoundRepository as Found } from '../hub/repository'
@@ -27,7 +37,7 @@ export class HubDesk {
   /** Throws UserError where address or token cannot be used. */
   async hub(): Promise<Hub> {
     const endpoint = this.options.endpoint()
-    const { value } = await this.options.secrets.get('hub-token')
+    const { value } = await this.options.secrets.get(this.secret('hub-token'))
     const { opened } = this
     if (opened && opened.endpoint === endpoint && opened.token === value) return opened.hub
     // downloads that are under way keep the connection that they began with
@@ -76,19 +86,32 @@ export class HubDesk {
     return [await this.key('hub-token')]
   }
 
-  /** Throws UserError for what can be no key; it is never quoted. */
-  async setKey(name: SecretName, value: string): Promise<KeyView> {
-    await this.options.secrets.set(name, checkedToken(value) ?? '')
+  /** Throws UserError for what can be no key, which is never quoted, and where the hub's address could not carry it. */
+  async setKey(name: KeyView['name'], value: string): Promise<KeyView> {
+    const endpoint = hubAddress(this.options.endpoint())
+    if (!carriesTokens(endpoint))
+      throw new UserError({
+        what: 'The key was not kept.',
+        why: `The hub is asked at ${endpoint}, without encryption: whoever is in between could read the key.`,
+        next: 'Set an address that begins with https://.',
+      })
+    await this.options.secrets.set(this.secret(name), checkedToken(value) ?? '')
     return this.key(name)
   }
 
-  async removeKey(name: SecretName): Promise<KeyView> {
-    await this.options.secrets.remove(name)
+  async removeKey(name: KeyView['name']): Promise<KeyView> {
+    await this.options.secrets.remove(this.secret(name))
     return this.key(name)
   }
 
-  private async key(name: SecretName): Promise<KeyView> {
-    const { value, place } = await this.options.secrets.get(name)
+  /** Each hub has a token of its own: that of one is never sent to another. */
+  private secret(name: KeyView['name']): SecretName {
+    const { host } = new URL(hubAddress(this.options.endpoint()))
+    return host === new URL(publicHub).host ? name : `${name} ${host}`
+  }
+
+  private async key(name: KeyView['name']): Promise<KeyView> {
+    const { value, place } = await this.options.secrets.get(this.secret(name))
     const problem = place.kind === 'session' ? place.problem : null
     return {
       name,

@@ -104,12 +104,12 @@ export async function planDownload(hub: Hub, request: DownloadRequest, signal?: 
   const folder = resolve(request.folder)
   const record = await readDownloadRecord(folder)
   const { kind, name } = request
-  if (record && (record.kind !== kind || record.name !== name || record.endpoint !== hub.endpoint))
+  if (record && (record.kind !== kind || record.name !== name))
     throw foreignFolder(folder, `${record.name} of ${record.endpoint}`)
+  if (record && record.endpoint !== hub.endpoint) throw otherHub(record, hub.endpoint)
   const revision = request.revision ?? record?.commit
   const repository = await readRepository(hub, { kind, name, revision, signal })
-  if (record && record.commit !== repository.commit)
-    throw foreignFolder(folder, `${name} at the commit ${record.commit}, not ${repository.commit}`)
+  if (record && record.commit !== repository.commit) throw new OtherCommit(folder, record, repository.commit)
   const files = request.files ? chosen(repository, request.files) : neededFiles(kind, repository.files)
   for (const { path } of files) checkedPath(path)
   if (files.length === 0)
@@ -179,7 +179,8 @@ export async function download(
     const record = (complete: boolean) => recordOf(plan, found, verified, before, complete)
     const write = (complete: boolean) =>
       explainingDiskErrors({ folder, doing }, () => writeDownloadRecord(folder, record(complete)))
-    if (!before || !before.complete || record(false).files.length !== before.files.length) await write(false)
+    if (!before?.complete || found.size < files.length || record(false).files.length !== before.files.length)
+      await write(false)
     for (const { path, size } of files) if (found.has(path)) progress(path, size)
     const fetchOne = async (file: RepositoryFile): Promise<void> => {
       if (found.has(file.path)) return
@@ -227,7 +228,10 @@ export async function download(
   }
 }
 
-/** Takes away what an unfinished download left in a folder, and the folder when nothing else is in it. */
+/**
+ * Takes away what an unfinished download left in a folder, and the folder when nothing else is in it. One that mended or added to a
+ * complete one leaves the files of that.
+ */
 export async function discardDownload(folder: string): Promise<void> {
   const at = resolve(folder)
   const record = await readDownloadRecord(at)
@@ -240,17 +244,23 @@ export async function discardDownload(folder: string): Promise<void> {
   const unlock = await lockFolder(at)
   try {
     await sweep(at, record.files)
+    const { kept: _, ...rest } = record
+    const kept = new Set(record.kept)
     for (const { path, foundThere } of record.files) {
       const target = join(at, path)
       await removePartial(target)
+      if (kept.has(path)) continue
       if (!foundThere) await rm(target, { force: true })
       if (path.includes('/')) await takeBackFolder(dirname(target), join(at, path.split('/')[0]))
     }
-    await rm(join(at, recordName), { force: true })
+    if (kept.size > 0) {
+      const files = record.files.filter(({ path }) => kept.has(path))
+      await writeDownloadRecord(at, { ...rest, complete: true, files })
+    } else await rm(join(at, recordName), { force: true })
   } finally {
     await unlock()
   }
-  await takeBackFolder(at, at)
+  if (record.kept === undefined) await takeBackFolder(at, at)
 }
 
 /** What a process that was killed left of records that it was writing. The folder is locked. */
@@ -370,6 +380,7 @@ function recordOf(
 ): DownloadRecord {
   const { endpoint, kind, name, revision, commit, licence, gated } = repository
   const known = new Map(before?.files.map((file) => [file.path, file]))
+  const kept = before?.complete ? before.files.map(({ path }) => path) : before?.kept
   for (const { path, size, checksum } of files)
     known.set(path, {
       path,
@@ -388,6 +399,7 @@ function recordOf(
     licence,
     gated,
     complete,
+    ...(complete || kept === undefined ? {} : { kept }),
     files: [...known.values()],
   }
 }
@@ -401,6 +413,29 @@ function chosen({ files, name }: Repository, paths: readonly string[]): Reposito
       why: `${name} has no such file in this revision.`,
       next: 'List its files.',
     })
+  })
+}
+
+/** The folder holds another commit of the same repository. */
+export class OtherCommit extends UserError {
+  constructor(
+    folder: string,
+    { name, commit: there }: DownloadRecord,
+    readonly commit: string,
+  ) {
+    super({
+      what: 'The download cannot go there.',
+      why: `${folder} holds ${name} at the commit ${there}, not ${commit}.`,
+      next: 'Choose another folder, or give that revision.',
+    })
+  }
+}
+
+function otherHub({ name, endpoint, complete }: DownloadRecord, now: string): UserError {
+  return new UserError({
+    what: `${name} cannot be downloaded from ${new URL(now).host}.`,
+    why: `It ${complete ? 'was' : 'began to be'} downloaded from ${endpoint}, and its files are compared with those of that hub.`,
+    next: `Set the hub address back to ${endpoint}, or remove what is there first.`,
   })
 }
 

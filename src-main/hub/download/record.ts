@@ -19,6 +19,8 @@ const record = z.object({
   gated: z.boolean(),
   /** Whether every file is there and verified. */
   complete: z.boolean(),
+  /** Paths of files that were complete before the download that is under way began: cancelling it leaves them. */
+  kept: z.array(z.string().refine(isSafePath)).optional(),
   files: z.array(
     z.object({
       path: z.string().refine(isSafePath),

@@ -1,5 +1,5 @@
 /** Downloads in the app: the queue with its list on the disk, what the hub is asked, and the key. */
-import { existsSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { DownloadView } from '../../../src-main/bridge/contract'
@@ -8,8 +8,12 @@ import { modelHandlers } from '../../../src-main/bridge/model-handlers'
 import { requests } from '../../../src-main/bridge/contract'
 import { UserError } from '../../../src-main/engine/errors'
 import { families } from '../../../src-main/engine/models/families'
+import { openHub } from '../../../src-main/hub/connection'
 import { type KeyStore, openSecrets } from '../../../src-main/secrets/secrets'
 import { DownloadRate } from '../../../src-main/workspace/download-rate'
+import { isFolderName } from '../../../src-main/workspace/download-record'
+import { HubDesk } from '../../../src-main/workspace/hub-desk'
+import { Places } from '../../../src-main/workspace/places'
 import { FakeHub, goodToken } from '../hub/fake-hub'
 import { testStudio, type TestStudio, until } from '../jobs/test-studio'
 
@@ -123,6 +127,101 @@ describe('a download', () => {
     expect(statSync(path.join(test.workspace, 'models/acme--tiny/model.safetensors')).size).toBe(model[3].bytes.length)
   })
 
+  it('that mends a finished model takes back only its own, when it is removed', async () => {
+    const { id } = await add('acme/tiny')
+    await reaches(id, 'done')
+    const folder = path.join(test.workspace, 'models/acme--tiny')
+    rmSync(path.join(folder, 'model.safetensors'))
+    hub.faultOf = (_, at) => (at === 'model.safetensors' ? { kind: 'slow' } : null)
+    const again = await add('acme/tiny')
+    await until(() => existsSync(path.join(folder, 'model.safetensors.partial')), 'it is under way')
+    await test.studio.downloads.pause(again.id)
+    expect((await test.studio.models.library.get('library/acme--tiny')).state).toBe('incomplete')
+    await test.studio.downloads.remove(again.id)
+    expect(readdirSync(folder).sort()).toEqual([
+      '.recursivemas-hub.json',
+      'config.json',
+      'tokenizer.json',
+      'tokenizer_config.json',
+    ])
+    expect(await test.studio.models.library.get('library/acme--tiny')).toMatchObject({
+      state: 'unusable',
+      source: { kind: 'hub', name: 'acme/tiny' },
+    })
+    hub.faultOf = () => null
+    await reaches((await add('acme/tiny')).id, 'done')
+    expect((await test.studio.models.library.get('library/acme--tiny')).state).toBe('ready')
+  })
+
+  it('of a newer commit lies beside the one that is there', async () => {
+    await reaches((await add('acme/tiny')).id, 'done')
+    const { commit: first, ...same } = hub.repositories.get('acme/tiny')!
+    const second = 'e'.repeat(40)
+    hub.repositories.set('acme/tiny', { ...same, commit: second })
+    const { id } = await add('acme/tiny')
+    await reaches(id, 'done')
+    const name = `acme--tiny--${second.slice(0, 8)}`
+    expect(stateOf(id)).toMatchObject({ commit: second, entry: `library/${name}` })
+    const commitOf = async (entry: string) => (await test.studio.models.library.get(entry)).source
+    expect(await commitOf('library/acme--tiny')).toMatchObject({ commit: first })
+    expect(await commitOf(`library/${name}`)).toMatchObject({ commit: second })
+  })
+
+  it('begun at another hub says which, and stays', async () => {
+    hub.faultOf = (_, at) => (at === 'model.safetensors' ? { kind: 'slow' } : null)
+    const { id } = await add('acme/tiny')
+    await until(() => (stateOf(id)?.bytes ?? 0) > 5_000, 'some bytes are there')
+    await test.studio.shutdown(0)
+    const other = new FakeHub()
+    await other.start()
+    other.add('acme/tiny', { kind: 'model', files: model })
+    test = testStudio({ hub: other.endpoint, secrets, again: test })
+    await test.studio.start()
+    await test.studio.downloads.resume(id)
+    await reaches(id, 'failed')
+    expect(stateOf(id)!.error!.next).toContain(`Set the hub address back to ${hub.endpoint}`)
+    await other.stop()
+  })
+
+  it('resumed while its pause takes effect goes on, and removed while it waits does not begin', async () => {
+    hub.add('acme/second', { kind: 'model', files: model })
+    hub.faultOf = (_, at) => (at === 'model.safetensors' ? { kind: 'slow' } : null)
+    const { id } = await add('acme/tiny')
+    await add('acme/second')
+    await until(() => (stateOf(id)?.bytes ?? 0) > 5_000, 'some bytes are there')
+    const third = await add('acme/rows', 'dataset')
+    const [, resumed, freed] = await Promise.all([
+      test.studio.downloads.pause(id),
+      test.studio.downloads.resume(id),
+      test.studio.downloads.remove(third.id),
+    ])
+    expect(freed).toBe(0)
+    expect(['queued', 'preparing', 'running']).toContain(resumed.state)
+    expect(hub.sent.get('acme/rows') ?? []).toEqual([])
+    hub.faultOf = () => null
+    await reaches(id, 'done')
+  })
+
+  it.each(['{', '{"format":"recursivemas-downloads/1","downloads":[{"folder":"../.."}]}'])(
+    'list that is damaged (%s) is set aside, and the app starts',
+    async (text) => {
+      await test.studio.shutdown(0)
+      const list = path.join(test.workspace, 'downloads.json')
+      writeFileSync(list, text)
+      test = testStudio({ hub: hub.endpoint, secrets, again: test })
+      await test.studio.start()
+      expect(test.studio.downloads.list()).toEqual([])
+      expect(readFileSync(`${list}.damaged`, 'utf8')).toBe(text)
+      expect(test.problems).toMatchObject([{ what: 'The list of downloads could not be read.' }])
+      await reaches((await add('acme/tiny')).id, 'done')
+    },
+  )
+
+  it('whose folder the list puts elsewhere is none', () => {
+    for (const folder of ['..', '.', 'a/../..', 'a\\b', '']) expect(isFolderName(folder)).toBe(false)
+    expect(isFolderName('acme--tiny')).toBe(true)
+  })
+
   it('that the hub refuses has failed with the reason, and can be tried again once it is mended', async () => {
     const { id } = await add('acme/gated')
     await reaches(id, 'failed')
@@ -215,10 +314,35 @@ describe('keys', () => {
     expect(await handlers['keys/list']()).toEqual({ keys: [none] })
     const set = { ...none, set: true, place: 'key-store' }
     expect(await handlers['keys/set']({ name: 'hub-token', value: ` ${goodToken}\n` })).toEqual(set)
-    expect(store.get('hub-token')).toBe(goodToken)
+    // each hub has its own
+    expect([...store.keys()]).toEqual([`hub-token ${new URL(hub.endpoint).host}`])
+    expect([...store.values()]).toEqual([goodToken])
     expect(JSON.stringify(test.sent)).not.toContain(goodToken)
     expect(await handlers['keys/remove']({ name: 'hub-token' })).toEqual(none)
     expect(await handlers['models/importFolder']()).toEqual({ model: null })
+  })
+
+  it('of one hub are not sent to another, and none goes out unencrypted', async () => {
+    await test.studio.hub.setKey('hub-token', goodToken)
+    const other = new FakeHub()
+    await other.start()
+    other.add('acme/gated', { kind: 'model', files: model, gated: true })
+    let endpoint = other.endpoint
+    const desk = new HubDesk({
+      ...{ places: new Places(test.workspace), secrets },
+      endpoint: () => endpoint,
+      entryOf: () => Promise.resolve(null),
+    })
+    await desk.repository('model', 'acme/gated', 'main')
+    expect([...other.authorizations].filter(Boolean)).toEqual([])
+    expect(await desk.keys()).toMatchObject([{ set: false }])
+    endpoint = 'http://hub.example'
+    await expect(desk.setKey('hub-token', goodToken)).rejects.toMatchObject({
+      why: expect.stringContaining('without encryption'),
+    })
+    expect(store.size).toBe(1)
+    expect(openHub({ endpoint, token: goodToken }).hasToken).toBe(false)
+    await other.stop()
   })
 
   it('that can be none are refused without being quoted', async () => {
