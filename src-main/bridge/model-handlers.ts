@@ -15,6 +15,7 @@ export function modelHandlers(studio: () => Studio, shell: ModelShell) {
       desk().cancelVerify(id)
       return {}
     },
+    'models/repair': async ({ id }) => studio().downloads.repair(await desk().library.repairOf(id)),
     'models/delete': async ({ id }) => ({ bytes: await desk().remove(id) }),
     'models/reveal': async ({ id }) => {
       await shell.reveal((await desk().library.get(id)).folder)

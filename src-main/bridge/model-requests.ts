@@ -56,6 +56,8 @@ export const modelRequests = {
     result: m.verifyOutcome,
   },
   'models/cancelVerify': { params: z.strictObject(ofModel), result: done },
+  /** Queues what is damaged or missing of a model from a hub; also while it is used. */
+  'models/repair': { params: z.strictObject(ofModel), result: m.downloadView },
   /** Refused while a project uses it, naming which. Result: bytes freed. */
   'models/delete': { params: z.strictObject(ofModel), result: z.strictObject({ bytes: z.number() }) },
   'models/reveal': { params: z.strictObject(ofModel), result: done },

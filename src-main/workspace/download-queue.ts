@@ -50,6 +50,13 @@ export interface Wanted {
   readonly revision: string
 }
 
+/** What a folder of the library was downloaded from, and which of its files are to come again. */
+export interface Repair extends Wanted {
+  readonly commit: string
+  readonly folder: string
+  readonly replace: readonly string[]
+}
+
 export class DownloadQueue {
   private entries: Entry[] = []
   private writing: Promise<void> = Promise.resolve()
@@ -83,9 +90,33 @@ export class DownloadQueue {
       this.entries = this.entries.filter((e) => e !== known)
       this.options.send('download/removed', { id: known.listed.id })
     }
+    return this.enqueue({ kind, name, revision, commit: null, folder })
+  }
+
+  /** Queues the files of a finished download that are damaged or missing; the others are left as they are. */
+  async repair(wanted: Repair): Promise<DownloadView> {
+    const known = this.entries.find(
+      ({ listed, leaving }) => !leaving && listed.kind === wanted.kind && listed.folder === wanted.folder,
+    )
+    if (known && known.state !== 'done') {
+      known.listed = { ...known.listed, replace: [...wanted.replace] }
+      return this.resume(known.listed.id)
+    }
+    if (known) {
+      this.entries = this.entries.filter((e) => e !== known)
+      this.options.send('download/removed', { id: known.listed.id })
+    }
+    const { kind, name, revision, commit, folder, replace } = wanted
+    return this.enqueue({ kind, name, revision, commit, folder, replace: [...replace] })
+  }
+
+  private async enqueue(
+    wanted: Pick<ListedDownload, 'kind' | 'name' | 'revision' | 'commit' | 'folder' | 'replace'>,
+  ): Promise<DownloadView> {
     const listed: ListedDownload = {
-      ...{ id: randomBytes(6).toString('hex'), kind, name, revision, commit: null, folder },
-      ...{ state: 'paused', bytes: 0, total: null, error: null, created: Date.now(), ended: null },
+      ...wanted,
+      ...{ id: randomBytes(6).toString('hex'), state: 'paused', bytes: 0, total: null },
+      ...{ error: null, created: Date.now(), ended: null },
     }
     const entry = entryOf(listed, 'queued')
     this.entries.push(entry)
@@ -199,9 +230,9 @@ export class DownloadQueue {
 
   private async run(entry: Entry, signal: AbortSignal): Promise<void> {
     try {
-      const { kind, name, commit, revision } = entry.listed
+      const { kind, name, commit, revision, replace } = entry.listed
       const hub = await this.options.hub()
-      const request = { kind, name, revision: commit ?? revision }
+      const request = { kind, name, revision: commit ?? revision, replace }
       const plan = await planDownload(hub, { ...request, folder: this.folder(entry.listed) }, signal).catch(
         (error: unknown) => {
           if (!(error instanceof OtherCommit)) throw error

@@ -19,6 +19,8 @@ const listed = z.strictObject({
   commit: z.string().nullable(),
   /** Its folder's name in the library. */
   folder: z.string().refine(isFolderName),
+  /** A repair: paths of files that are fetched anew. */
+  replace: z.array(z.string()).optional(),
   /** What is under way when the app ends is paused at the next start. */
   state: z.enum(['paused', 'failed', 'done']),
   bytes: z.number(),

@@ -11,6 +11,7 @@ import { recordName } from '../hub/safe-path'
 import { changedAt, exists, folderBytes, subFolders } from './files'
 import { removeEntry } from './library-remove'
 import { type Use, usedBy, usesOf } from './library-use'
+import type { Repair } from './download-queue'
 import { memoryFit } from './memory-fit'
 import { checkFiles, type Look } from './model-check-files'
 import { readCheck, stillDamaged, writeCheck } from './model-check'
@@ -89,6 +90,17 @@ export class ModelLibrary {
     return outcome
   }
 
+  /** What is to be fetched anew. Throws UserError where the model came from no hub, or nothing is known to be wrong with it. */
+  async repairOf(id: string): Promise<Repair> {
+    const { view, record } = await this.place(id)
+    const refuse = (why: string, next: string) =>
+      new UserError({ what: `The model "${view.name}" cannot be repaired.`, why, next })
+    if (!record) throw refuse('It was not downloaded from a hub.', 'Bring in a good copy.')
+    if (view.damaged.length === 0) throw refuse('No file is known to be damaged.', 'Check its files first.')
+    const { kind, name, revision, commit } = record
+    return { kind, name, revision, commit, folder: path.basename(view.folder), replace: view.damaged }
+  }
+
   /** Deletes a model of the library; returns the bytes. Throws UserError while a project uses it. */
   async remove(id: string): Promise<number> {
     const { view, record } = await this.place(id)
@@ -147,7 +159,7 @@ export class ModelLibrary {
           verified: complete && record.files.every(({ verifiedAt }) => verifiedAt !== null) ? added : null,
           incomplete: !complete,
         }
-        return { view: await this.viewOf(folder, origin, uses), record }
+        return { view: await this.viewOf(folder, origin, uses, complete ? record.files : []), record }
       }
       const imported = await readModelRecord(folder)
       if (!imported && !(await exists(path.join(folder, 'config.json')))) return null
@@ -188,12 +200,20 @@ export class ModelLibrary {
     return [...found.values()]
   }
 
-  private async viewOf(folder: string, { incomplete, ...origin }: Origin, uses: readonly Use[]): Promise<ModelView> {
+  /** `wanted`: files that have to be there. */
+  private async viewOf(
+    folder: string,
+    { incomplete, ...origin }: Origin,
+    uses: readonly Use[],
+    wanted: readonly { readonly path: string }[] = [],
+  ): Promise<ModelView> {
     const { memory, problem, dtypes, ...facts } = origin.problem === null ? await this.facts.read(folder) : unknownFacts
     const unfinished = incomplete ? notYet(origin.name, 'used') : null
-    const { at, damaged, unread } = await this.checked(folder)
-    const found = damaged.length > 0 ? damage(origin, damaged) : problem
-    const why = origin.problem ?? unfinished ?? unread ?? found
+    const { at, damaged: found, unread } = await this.checked(folder)
+    const there = await Promise.all(wanted.map(({ path: file }) => exists(path.join(folder, file))))
+    const damaged = [...new Set([...found, ...wanted.filter((_, i) => !there[i]).map(({ path: file }) => file)])]
+    const fault = damaged.length > 0 ? damage(origin, damaged) : problem
+    const why = origin.problem ?? unfinished ?? unread ?? fault
     return {
       ...origin,
       ...facts,
@@ -236,7 +256,7 @@ function damage({ name, source }: Pick<Origin, 'name' | 'source'>, damaged: read
   const more = damaged.length > namedFiles ? ` and ${damaged.length - namedFiles} more` : ''
   return {
     what: `${one ? '1 file' : `${damaged.length} files`} of ${name} ${one ? 'is' : 'are'} damaged or missing.`,
-    why: `The content is not what the checksum says: ${damaged.slice(0, namedFiles).join(', ')}${more}.`,
+    why: `Their content is not what the checksums say, or they are gone: ${damaged.slice(0, namedFiles).join(', ')}${more}.`,
     next:
       source.kind === 'hub'
         ? 'Repair the model: only these files are downloaded again.'

@@ -30,9 +30,14 @@ class DownloadsManager {
     return this.#open
   }
 
-  /** The newest of a repository. */
-  of(kind: RepositoryKind, name: string): DownloadView | undefined {
-    return this.#all.find((download) => download.kind === kind && download.name === name)
+  /** The newest of a repository at one of these revisions (as they were asked for) or commits. */
+  of(kind: RepositoryKind, name: string, at: readonly (string | undefined)[]): DownloadView | undefined {
+    return this.#all.find(
+      (download) =>
+        download.kind === kind &&
+        download.name === name &&
+        (at.includes(download.revision) || (download.commit !== null && at.includes(download.commit))),
+    )
   }
 
   start(): void {
@@ -61,6 +66,11 @@ class DownloadsManager {
 
   async add(kind: RepositoryKind, name: string, revision: string): Promise<void> {
     this.#put(await ask('downloads/add', { kind, name, revision }))
+  }
+
+  /** What is damaged of a model comes again. */
+  async repair(model: string): Promise<void> {
+    this.#put(await ask('models/repair', { id: model }))
   }
 
   async pause({ id }: DownloadView): Promise<void> {

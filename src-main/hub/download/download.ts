@@ -38,6 +38,8 @@ export interface DownloadRequest {
   readonly folder: string
   /** Paths; default: what a run needs. */
   readonly files?: readonly string[]
+  /** Paths of files that are fetched anew, whatever stands in their place until then. */
+  readonly replace?: readonly string[]
 }
 
 export interface DownloadPlan {
@@ -45,6 +47,8 @@ export interface DownloadPlan {
   readonly folder: string
   readonly repository: Repository
   readonly files: readonly RepositoryFile[]
+  /** Paths of those that are fetched anew. */
+  readonly replace: ReadonlySet<string>
   /** Of all files. */
   readonly bytes: number
   /** Still to come, by what the folder holds. */
@@ -118,13 +122,23 @@ export async function planDownload(hub: Hub, request: DownloadRequest, signal?: 
       why: kind === 'model' ? 'It has no config, weights or links.' : 'It has no parquet, json, jsonl or csv file.',
       next: 'Choose another repository.',
     })
+  const replace = new Set(request.replace)
   let there = 0
   for (const { path, size, checksum } of files) {
     const target = join(folder, path)
-    there += (await stateOf(target))?.size === size ? size : await savedBytes({ target, size, checksum })
+    there +=
+      !replace.has(path) && (await stateOf(target))?.size === size ? size : await savedBytes({ target, size, checksum })
   }
   const bytes = files.reduce((sum, { size }) => sum + size, 0)
-  return { folder, repository, files, bytes, remainingBytes: bytes - there, freeBytes: await freeBytes(folder) }
+  return {
+    folder,
+    repository,
+    files,
+    replace,
+    bytes,
+    remainingBytes: bytes - there,
+    freeBytes: await freeBytes(folder),
+  }
 }
 
 /**
@@ -174,7 +188,8 @@ export async function download(
   try {
     await sweep(folder, files)
     const before = await readDownloadRecord(folder)
-    const verified = await filesThere({ folder, files, record: before, readAll, signal: both })
+    const kept = files.filter(({ path }) => !plan.replace.has(path))
+    const verified = await filesThere({ folder, files: kept, record: before, readAll, signal: both })
     const found = new Set(verified.keys())
     const record = (complete: boolean) => recordOf(plan, found, verified, before, complete)
     const write = (complete: boolean) =>

@@ -1,5 +1,5 @@
 /** Downloads in the app: the queue with its list on the disk, what the hub is asked, and the key. */
-import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import type { DownloadView } from '../../../src-main/bridge/contract'
@@ -151,6 +151,38 @@ describe('a download', () => {
     hub.faultOf = () => null
     await reaches((await add('acme/tiny')).id, 'done')
     expect((await test.studio.models.library.get('library/acme--tiny')).state).toBe('ready')
+  })
+
+  it('repairs what is damaged or missing of a model, and nothing else', async () => {
+    await reaches((await add('acme/tiny')).id, 'done')
+    const folder = path.join(test.workspace, 'models/acme--tiny')
+    const library = test.studio.models.library
+    await expect(library.repairOf('library/acme--tiny')).rejects.toMatchObject({ next: 'Check its files first.' })
+    const weights = path.join(folder, 'model.safetensors')
+    const { atime, mtime } = statSync(weights)
+    const bytes = readFileSync(weights)
+    bytes[bytes.length - 1] ^= 1
+    writeFileSync(weights, bytes)
+    // a disk that loses a bit changes no time
+    utimesSync(weights, atime, mtime)
+    rmSync(path.join(folder, 'tokenizer.json'))
+    await test.studio.models.verify('library/acme--tiny')
+    const before = await library.get('library/acme--tiny')
+    expect(before).toMatchObject({ state: 'unusable', problem: { next: expect.stringContaining('Repair the model') } })
+    expect([...before.damaged].sort()).toEqual(['model.safetensors', 'tokenizer.json'])
+    hub.sent.clear()
+    const handlers = modelHandlers(() => test.studio, {
+      reveal: () => Promise.resolve(),
+      chooseFolder: () => Promise.resolve(null),
+    })
+    const { id } = requests['models/repair'].result.parse(await handlers['models/repair']({ id: 'library/acme--tiny' }))
+    await reaches(id, 'done')
+    expect([...new Set(hub.sent.get('acme/tiny')!.map(({ path: at }) => at))].sort()).toEqual([
+      'model.safetensors',
+      'tokenizer.json',
+    ])
+    expect(readFileSync(weights).equals(model[3].bytes)).toBe(true)
+    expect(await library.get('library/acme--tiny')).toMatchObject({ state: 'ready', damaged: [], problem: null })
   })
 
   it('of a newer commit lies beside the one that is there', async () => {
