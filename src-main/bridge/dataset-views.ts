@@ -1,6 +1,6 @@
 /** What crosses the bridge about data sets. Units and nulls as in views.ts; places of rows count from 0 in the file's order. */
 import { z } from 'zod'
-import { source, usedBy } from './model-views'
+import { entryId, source, usedBy } from './model-views'
 import { studioError } from './views'
 
 const time = z.number()
@@ -9,11 +9,7 @@ const count = z.number().int().min(0)
 /* ----------------------------------------------------------------------------------------------------------- library */
 
 /** `library/<folder>`, or `<project>/<file>` for data that belongs to one project (the demo's). */
-export const datasetId = z
-  .string()
-  .max(300)
-  .regex(/^[^/\\]+(\/[^/\\]+)+$/)
-  .refine((id) => !id.split('/').some((part) => /^\.*$/.test(part)), 'no dots alone')
+export const datasetId = entryId
 
 export const dataFormat = z.enum(['json', 'jsonl', 'csv', 'parquet'])
 export const encoding = z.enum(['utf-8', 'utf-16le', 'utf-16be', 'latin1'])

@@ -25,6 +25,10 @@ export function modelHandlers(studio: () => Studio, shell: ModelShell) {
       const folder = await shell.chooseFolder('Bring in a model folder')
       return { model: folder === null ? null : await desk().bringIn(folder, path.basename(folder)) }
     },
+    'models/cancelImport': ({ name }) => {
+      desk().cancelImport(name)
+      return {}
+    },
     'models/findCache': async ({ choose }) => {
       const folder = choose ? await shell.chooseFolder('Hugging Face cache') : undefined
       return desk().lookIntoCache(folder)

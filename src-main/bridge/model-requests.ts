@@ -63,6 +63,8 @@ export const modelRequests = {
   'models/reveal': { params: z.strictObject(ofModel), result: done },
   /** Brings in a folder that the person chooses (native dialog), without copying where the file system allows; null when cancelled. */
   'models/importFolder': { params: none, result: z.strictObject({ model: m.modelView.nullable() }) },
+  /** `name`: as models/importing calls it. */
+  'models/cancelImport': { params: z.strictObject({ name: z.string().max(300) }), result: done },
   /** What a Hugging Face cache holds: the usual one, or one that the person chooses (native dialog). */
   'models/findCache': {
     params: z.strictObject({ choose: z.boolean().default(false) }),

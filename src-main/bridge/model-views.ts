@@ -120,12 +120,14 @@ export const downloadView = z.strictObject({
 
 /* ------------------------------------------------------------------------------------------------------------ models */
 
-/** `library/<folder>` or `<project>/<folder>` for models that belong to one project (the demo's). */
-export const modelId = z
+/** `library/<folder>`, or `<project>/<folder>` for what belongs to one project (the demo's). */
+export const entryId = z
   .string()
   .max(300)
-  .regex(/^[\w. -]+(\/[\w. -]+)+$/)
+  .regex(/^[^\u0000-\u001f/\\]+(\/[^\u0000-\u001f/\\]+)+$/)
   .refine((id) => !id.split('/').some((part) => /^\.*$/.test(part)), 'no dots alone')
+
+export const modelId = entryId
 
 /** Where something in the library came from. */
 export const source = z.discriminatedUnion('kind', [

@@ -5,6 +5,7 @@
 import { readdir } from 'node:fs/promises'
 import path from 'node:path'
 import type { DatasetEntry, StudioError, UsedBy } from '../bridge/contract'
+import { entryId } from '../bridge/model-views'
 import { detectFormat } from '../datasets/detect-format'
 import { UserError } from '../engine/errors'
 import { writeFolderWhole } from '../engine/formats/atomic-files'
@@ -14,7 +15,7 @@ import { recordName } from '../hub/safe-path'
 import { type DatasetRecord, datasetRecordFile, readDatasetRecord, writeDatasetRecord } from './dataset-record'
 import { changedAt, exists, fileSize, folderBytes, inside, subFolders } from './files'
 import { removeEntry } from './library-remove'
-import { type Use, usedBy, usesOf } from './library-use'
+import { mayUse, type Use, usedBy, usesOf } from './library-use'
 import type { Places } from './places'
 import type { ProjectStore } from './project-store'
 import { checkSetName, freeSetName } from './set-names'
@@ -102,7 +103,8 @@ export class DatasetLibrary {
   /** Deletes what the library holds of it; returns the bytes. Throws UserError while a project uses it. */
   async remove(id: string): Promise<number> {
     const { entry, own } = await this.place(id)
-    const { name, source, usedBy } = entry
+    const { name, source } = entry
+    const usedBy = [...entry.usedBy, ...(own === null ? [] : await mayUse(this.places, this.projects, own))]
     const bytes = own === null ? 0 : await folderBytes(own)
     await removeEntry({
       ...{ called: `The data set "${name}"`, name, usedBy, isDownload: source.kind === 'hub', folder: own },
@@ -139,7 +141,7 @@ export class DatasetLibrary {
     const uses = await this.uses()
     const found: Place[] = []
     for (const name of await subFolders(this.places.datasets)) {
-      if (name.startsWith('.')) continue
+      if (name.startsWith('.') || !entryId.safeParse(`${libraryName}/${name}`).success) continue
       const place = await this.inLibrary(name, uses)
       if (place) found.push(place)
     }

@@ -1,4 +1,5 @@
 /** Which projects use what: the paths that the steps of their pipelines name. */
+import { readFile } from 'node:fs/promises'
 import path from 'node:path'
 import type { UsedBy } from '../bridge/contract'
 import type { PipelineStep } from './pipeline'
@@ -37,4 +38,14 @@ export function usedBy(uses: readonly Use[], isIt: (path: string) => boolean): U
     else if (!known.as.includes(use.as)) known.as.push(use.as)
   }
   return [...found.values()]
+}
+
+/** Projects whose file cannot be understood, but names something of the library: they may use it. */
+export async function mayUse(places: Places, projects: ProjectStore, folder: string): Promise<UsedBy[]> {
+  const found: UsedBy[] = []
+  for (const { name } of (await projects.list()).damaged) {
+    const text = await readFile(places.projectFile(name), 'utf8').catch(() => '')
+    if (text.includes(path.basename(folder))) found.push({ project: name, title: name, as: ['its file is damaged'] })
+  }
+  return found
 }

@@ -22,6 +22,7 @@ export interface ModelDeskOptions {
 export class ModelDesk {
   readonly library: ModelLibrary
   private readonly verifying = new Map<string, AbortController>()
+  private readonly importing = new Map<string, AbortController>()
   private cache = usualCache()
 
   constructor(private readonly options: ModelDeskOptions) {
@@ -68,14 +69,37 @@ export class ModelDesk {
     return bytes
   }
 
-  /** `from`: what is said of where it came from; default: the folder. */
+  /** `from`: what is said of where it came from; default: the folder. Throws UserError also where it is cancelled. */
   async bringIn(folder: string, name: string, from?: string): Promise<ModelView> {
+    if (this.importing.has(name))
+      throw new UserError({
+        what: `"${name}" was not brought in.`,
+        why: 'A model of this name is being brought in already.',
+        next: 'Wait for it.',
+      })
+    const stop = new AbortController()
+    this.importing.set(name, stop)
     const onProgress = everyNowAndThen((bytes: number, total: number) =>
       this.options.send('models/importing', { name, bytes, total }),
     )
-    const made = await importModel(this.options.places, folder, { name, from, onProgress })
-    this.options.send('models/changed', {})
-    return this.library.get(`library/${made}`)
+    try {
+      const made = await importModel(this.options.places, folder, { name, from, onProgress, signal: stop.signal })
+      this.options.send('models/changed', {})
+      return await this.library.get(`library/${made}`)
+    } catch (error) {
+      if (!stop.signal.aborted) throw error
+      throw new UserError({
+        what: `"${name}" was not brought in.`,
+        why: 'You stopped it; nothing of it stays.',
+        next: 'Start it again at any time.',
+      })
+    } finally {
+      this.importing.delete(name)
+    }
+  }
+
+  cancelImport(name: string): void {
+    this.importing.get(name)?.abort()
   }
 
   /** null: nothing was chosen; undefined: the usual cache. */

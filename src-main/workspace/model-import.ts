@@ -2,11 +2,13 @@
  * Models of this computer, brought into the library: a folder in Hugging Face layout, or a snapshot of a Hugging Face cache. Files become
  * hard links where the volume allows, else clones, else copies; the original is only read.
  */
-import { constants } from 'node:fs'
-import { copyFile, link, mkdir } from 'node:fs/promises'
+import { constants, createReadStream, createWriteStream } from 'node:fs'
+import { copyFile, link, mkdir, rm } from 'node:fs/promises'
 import os from 'node:os'
 import path from 'node:path'
+import { pipeline } from 'node:stream/promises'
 import type { CachedModel } from '../bridge/contract'
+import { repositoryName } from '../bridge/model-views'
 import { UserError } from '../engine/errors'
 import { writeFolderWhole } from '../engine/formats/atomic-files'
 import { codeOf, explainingDiskErrors, formatBytes, freeBytes } from '../engine/formats/disk-errors'
@@ -23,7 +25,7 @@ export interface ImportOptions {
   readonly name: string
   /** What `from` of its record says; default: the folder. */
   readonly from?: string
-  /** Bytes that had to be copied so far, of all. */
+  /** Bytes copied, of those that have to be. */
   readonly onProgress?: (bytes: number, total: number) => void
   readonly signal?: AbortSignal
 }
@@ -40,33 +42,28 @@ export async function importModel(
     throw new UserError({ what: `${doing}.`, why: 'It lies in the library already.', next: 'Choose it there.' })
   await requireModel(source, doing)
   const files = await modelFiles(source)
-  const target = freeName(name, await subFolders(places.models))
+  const target = await reserved(name, places.models)
   let shared = true
-  let copied = 0
-  const total = files.reduce((n, { size }) => n + size, 0)
-  await explainingDiskErrors({ folder: places.models, doing }, () =>
-    writeFolderWhole(inside(places.models, target), async (temporary) => {
-      for (const file of files) {
-        signal?.throwIfAborted()
-        const to = path.join(temporary, ...file.path.split('/'))
-        await mkdir(path.dirname(to), { recursive: true })
-        if (await linked(file.real, to)) continue
-        shared = false
-        const free = await freeBytes(temporary)
-        if (free !== null && free < file.size)
-          throw new UserError({
-            what: 'There is too little disk space.',
-            why: `${file.path} has ${formatBytes(file.size)}, but the volume of ${places.models} has ${formatBytes(free)} free.`,
-            next: 'Free some space, or choose a workspace on the volume of the model: there nothing has to be copied.',
-          })
-        await copyFile(file.real, to, constants.COPYFILE_FICLONE)
-        copied += file.size
-        onProgress?.(copied, total)
-      }
-      await writeModelRecord(temporary, { format: 'recursivemas-model/1', name, from, shared, added: Date.now() })
-      if (!shared) await flushFiles(temporary)
-    }),
-  )
+  try {
+    await explainingDiskErrors({ folder: places.models, doing }, () =>
+      writeFolderWhole(inside(places.models, target), async (temporary) => {
+        const left: Errand[] = []
+        for (const file of files) {
+          signal?.throwIfAborted()
+          const to = path.join(temporary, ...file.path.split('/'))
+          await mkdir(path.dirname(to), { recursive: true })
+          if (await linked(file.real, to)) continue
+          shared = false
+          if (!(await cloned(file.real, to))) left.push({ ...file, to })
+        }
+        await copyAll(left, { folder: temporary, onProgress, signal })
+        await writeModelRecord(temporary, { format: 'recursivemas-model/1', name, from, shared, added: Date.now() })
+        if (!shared) await flushFiles(temporary)
+      }),
+    )
+  } finally {
+    underWay.delete(target)
+  }
   return target
 }
 
@@ -84,6 +81,8 @@ export async function cachedModels(cache: string): Promise<Omit<CachedModel, 'en
   const found: Omit<CachedModel, 'entry'>[] = []
   for (const repository of repositories) {
     const name = repository.slice('models--'.length).split('--').join('/')
+    // no hub has such a name
+    if (!repositoryName.safeParse(name).success) continue
     for (const commit of await subFolders(path.join(cache, repository, 'snapshots'))) {
       if (!/^[0-9a-f]{40}$/.test(commit)) continue
       const folder = snapshotFolder(cache, name, commit)
@@ -132,11 +131,71 @@ async function linked(from: string, to: string): Promise<boolean> {
   }
 }
 
+/** True where the file system could share the bytes until one of the two changes. */
+async function cloned(from: string, to: string): Promise<boolean> {
+  try {
+    await copyFile(from, to, constants.COPYFILE_FICLONE_FORCE)
+    return true
+  } catch (error) {
+    await rm(to, { force: true })
+    if (['ENOSPC', 'ENOENT', 'EACCES', 'EIO'].includes(codeOf(error))) throw error
+    return false
+  }
+}
+
+interface Errand {
+  readonly path: string
+  readonly real: string
+  readonly size: number
+  readonly to: string
+}
+
+/** Throws UserError before anything is copied where not all of it fits. */
+async function copyAll(
+  files: readonly Errand[],
+  { folder, onProgress, signal }: Pick<ImportOptions, 'onProgress' | 'signal'> & { readonly folder: string },
+): Promise<void> {
+  const total = files.reduce((n, { size }) => n + size, 0)
+  const free = await freeBytes(folder)
+  if (free !== null && free < total)
+    throw new UserError({
+      what: 'There is too little disk space.',
+      why: `${formatBytes(total)} have to be copied, but the volume of ${path.dirname(folder)} has ${formatBytes(free)} free.`,
+      next: 'Free some space, or choose a workspace on the volume of the model: there nothing has to be copied.',
+    })
+  let copied = 0
+  for (const { real, to } of files)
+    await pipeline(
+      createReadStream(real, { highWaterMark: 1 << 20 }),
+      async function* (parts: AsyncIterable<Buffer>) {
+        for await (const part of parts) {
+          yield part
+          copied += part.length
+          onProgress?.(copied, total)
+        }
+      },
+      createWriteStream(to, { flags: 'wx' }),
+      { signal },
+    )
+}
+
+/** Names of imports that have not made their folders yet. */
+const underWay = new Set<string>()
+
+/** A free folder's name, which no other import takes meanwhile. */
+async function reserved(name: string, folder: string): Promise<string> {
+  const there = await subFolders(folder)
+  const target = freeName(name, [...there, ...underWay])
+  underWay.add(target)
+  return target
+}
+
 /** A folder's name for a model: `owner--name`, numbered where it is taken. */
 function freeName(name: string, taken: readonly string[]): string {
   const plain =
     folderOfRepository(name)
-      .replace(/[^\w. -]/g, '_')
+      .normalize('NFC')
+      .replace(/[^\p{L}\p{N}\p{M}_. -]/gu, '_')
       .replace(/^[. -]+|[. ]+$/g, '')
       .slice(0, 80) || 'model'
   const names = new Set(taken.map((other) => other.toLowerCase()))

@@ -5,12 +5,13 @@
 import path from 'node:path'
 import type { LibrarySource, ModelView, StudioError, VerifyOutcome } from '../bridge/contract'
 import { UserError } from '../engine/errors'
+import { entryId } from '../bridge/model-views'
 import { modelPaths } from '../engine/spec-paths'
 import { type DownloadRecord, readDownloadRecord } from '../hub/download/record'
 import { recordName } from '../hub/safe-path'
 import { changedAt, exists, folderBytes, subFolders } from './files'
 import { removeEntry } from './library-remove'
-import { type Use, usedBy, usesOf } from './library-use'
+import { mayUse, type Use, usedBy, usesOf } from './library-use'
 import type { Repair } from './download-queue'
 import { memoryFit } from './memory-fit'
 import { checkFiles, type Look } from './model-check-files'
@@ -104,7 +105,8 @@ export class ModelLibrary {
   /** Deletes a model of the library; returns the bytes. Throws UserError while a project uses it. */
   async remove(id: string): Promise<number> {
     const { view, record } = await this.place(id)
-    const { name, folder, bytes, usedBy } = view
+    const { name, folder, bytes } = view
+    const usedBy = [...view.usedBy, ...(await mayUse(this.places, this.projects, folder))]
     await removeEntry({
       ...{ called: `The model "${name}"`, name, usedBy, isDownload: record !== null },
       folder: view.source.kind === 'project' ? null : folder,
@@ -127,7 +129,8 @@ export class ModelLibrary {
     const uses = await usesOf(this.places, this.projects, ({ spec }) => modelPaths(spec))
     const found: Place[] = []
     for (const name of await subFolders(this.places.models)) {
-      if (name.startsWith('.')) continue
+      // names that no request could carry are not of our making
+      if (name.startsWith('.') || !entryId.safeParse(`${libraryName}/${name}`).success) continue
       const place = await this.inLibrary(name, uses)
       if (place) found.push(place)
     }

@@ -17,6 +17,7 @@ import {
 import { tmpdir } from 'node:os'
 import path from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { requests } from '../../../src-main/bridge/contract'
 import { UserError } from '../../../src-main/engine/errors'
 import { recordName } from '../../../src-main/hub/safe-path'
 import { cachedModels, importModel, snapshotFolder, usualCache } from '../../../src-main/workspace/model-import'
@@ -24,6 +25,7 @@ import { ModelDesk } from '../../../src-main/workspace/model-desk'
 import { pipeline as pipelineFile } from '../../../src-main/workspace/pipeline'
 import { Places } from '../../../src-main/workspace/places'
 import { ProjectStore } from '../../../src-main/workspace/project-store'
+import { mountVolume } from '../../volumes'
 import { demoPipeline } from '../jobs/test-studio'
 
 const demo = path.resolve('native-assets/demo/models')
@@ -238,6 +240,15 @@ describe('verifying', () => {
 })
 
 describe('deleting', () => {
+  it('is refused while a project that cannot be read names the model', async () => {
+    downloaded()
+    mkdirSync(places.project('p'), { recursive: true })
+    writeFileSync(places.projectFile('p'), '{ "model": "../../models/acme--tiny", ')
+    expect(await refused(desk.remove('library/acme--tiny'))).toContain('The project "p" uses it (its file is damaged).')
+    writeFileSync(places.projectFile('p'), '{ "model": "../../models/other", ')
+    expect(await desk.remove('library/acme--tiny')).toBeGreaterThan(0)
+  })
+
   it('frees the bytes and tells the page', async () => {
     const folder = downloaded()
     const { bytes } = await desk.library.get('library/acme--tiny')
@@ -316,6 +327,45 @@ describe('bringing in', () => {
     expect(statSync(path.join(model.folder, 'model.safetensors')).isFile()).toBe(true)
     expect((await desk.lookIntoCache(cache)).models[0].entry).toBe(model.id)
     await expect(cachedModels(path.join(root, 'nowhere'))).resolves.toEqual([])
+  })
+
+  it('two at once get names of their own, whatever letters they have', async () => {
+    const from = path.join(root, 'Модель é')
+    cpSync(path.join(demo, 'critic'), from, { recursive: true })
+    const made = await Promise.all([1, 2].map(() => importModel(places, from, { name: 'Модель é' })))
+    expect(made.sort()).toEqual(['Модель é', 'Модель é 2'])
+    for (const { id } of await desk.library.list()) {
+      expect(requests['models/verify'].params.safeParse({ id }).success).toBe(true)
+      expect(await desk.verify(id)).toMatchObject({ damaged: [] })
+    }
+  })
+
+  it('to another volume copies what fits as a whole, tells how far it is, and leaves nothing when it is stopped', async (context) => {
+    const volume = mountVolume('size=3m', places.models)
+    if (!volume) return context.skip('no right to mount a small volume')
+    try {
+      const from = path.join(root, 'model')
+      cpSync(path.join(demo, 'critic'), from, { recursive: true })
+      expect(await importModel(places, from, { name: 'model' })).toBe('model')
+      const stop = new AbortController()
+      const total = statSync(path.join(from, 'model.safetensors')).size
+      const seen: number[] = []
+      const end = importModel(places, from, {
+        name: 'again',
+        onProgress: (n) => (seen.push(n), stop.abort()),
+        signal: stop.signal,
+      })
+      await expect(end).rejects.toThrow(/abort/i)
+      expect(seen[0]).toBeGreaterThan(0)
+      expect(seen[0]).toBeLessThan(total)
+      expect(readdirSync(places.models)).toEqual(['model'])
+      expect((await desk.library.get('library/model')).source).toMatchObject({ kind: 'imported', shared: false })
+      writeFileSync(path.join(places.models, 'filler'), Buffer.alloc(1 << 20))
+      expect(await refused(importModel(places, from, { name: 'full' }))).toMatch(/have to be copied, but the volume/)
+      expect(readdirSync(places.models).sort()).toEqual(['filler', 'model'])
+    } finally {
+      volume.remove()
+    }
   })
 
   it('finds the cache where Hugging Face puts it', () => {
