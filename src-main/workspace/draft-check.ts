@@ -19,6 +19,8 @@ export interface DraftFacts {
   rows(choice: DataChoice, use: 'inner' | 'outer' | 'evaluate'): Promise<MappingReport>
   /** null where it cannot be told. */
   memory(spec: JobSpec): Promise<StepMemory | null>
+  /** Whether a project has this title. */
+  taken(title: string): Promise<boolean>
   /** Bytes free where runs are written; null where it cannot be read. */
   freeDisk(): Promise<number | null>
 }
@@ -27,6 +29,9 @@ export interface DraftFacts {
 const parameterBytes = 12
 /** Checkpoints that a training run keeps: two of late, the last and the best one. */
 const keptCheckpoints = 4
+
+/** Causes of rows left out that are told; of more only their number. */
+const saidCauses = 3
 
 /** `pipeline`: what the draft comes to; null where the draft names models or data that are not there. */
 export async function checkDraft(
@@ -37,13 +42,22 @@ export async function checkDraft(
 ): Promise<DraftReport> {
   const problems: Problem[] = []
   const say = (step: Problem['step'], field: string | null, level: Problem['level'], error: StudioError): void => {
-    problems.push({ step, field, level, error })
+    const same = (known: Problem): boolean =>
+      known.step === step && known.field === field && known.error.what === error.what && known.error.why === error.why
+    // what several jobs of the pipeline have in common is said once
+    if (!problems.some(same)) problems.push({ step, field, level, error })
   }
   if (draft.title === '')
     say('check', 'title', 'error', {
       what: 'The system has no name.',
       why: 'Its project is called by it.',
       next: 'Write one.',
+    })
+  else if (await facts.taken(draft.title))
+    say('check', 'title', 'warning', {
+      what: 'Another system has this name.',
+      why: `There is a project called "${draft.title}"; both would be in the list.`,
+      next: 'Choose a name that tells them apart, or go on.',
     })
   const widths = await checkModels(draft, style, facts, say)
   const rows = await checkData(draft, facts, say)
@@ -138,22 +152,32 @@ async function checkData(
     field: string,
     choice: DataChoice,
     use: 'inner' | 'outer' | 'evaluate',
+    of = '',
   ): Promise<number | null> => {
     try {
       const { usable, rows: all, problems } = await facts.rows(choice, use)
-      const most = Math.max(0, ...problems.filter(({ kind }) => kind !== 'duplicate').map(({ rows: count }) => count))
-      const worst = problems.find(({ kind, rows: count }) => kind !== 'duplicate' && count === most)
+      const causes = problems.filter(({ kind }) => kind !== 'duplicate').sort((a, b) => b.rows - a.rows)
+      const more = causes.length > saidCauses ? [`${causes.length - saidCauses} more causes.`] : []
+      const why = [...causes.slice(0, saidCauses).map(({ message }) => message), ...more].join(' ')
       if (usable === 0)
         say('data', field, 'error', {
-          what: 'No row of this data can be used.',
-          why: worst?.message ?? `It has ${all} rows, and none has what is needed.`,
+          what: `No row of this data can be used${of && ` for ${of}`}.`,
+          why: why || `It has ${all} rows, and none has what is needed.`,
           next: 'Choose other columns for the fields, or other data.',
         })
       else if (usable < all)
         say('data', field, 'warning', {
-          what: `${all - usable} of ${all} rows are left out.`,
-          why: worst?.message ?? 'They lack something that is needed.',
+          what: `${all - usable} of ${all} rows are left out${of && ` of ${of}`}.`,
+          why: why
+            ? `${why}${causes.length > 1 ? ' A row may have several causes.' : ''}`
+            : 'They lack something that is needed.',
           next: 'Look at them in the dataset browser (Fields), or go on without them.',
+        })
+      if (choice.limit > all)
+        say('data', field, 'warning', {
+          what: `There are fewer rows than the ${choice.limit} asked for.`,
+          why: `The data has ${all}.`,
+          next: 'All of them are used.',
         })
       return choice.limit > 0 ? Math.min(usable, choice.limit) : usable
     } catch (error) {
@@ -163,8 +187,8 @@ async function checkData(
     }
   }
   if (train) {
-    rows.inner = await look('train', train, 'inner')
-    rows.outer = rows.inner === null ? null : await look('train', train, 'outer')
+    rows.inner = await look('train', train, 'inner', 'inner training')
+    rows.outer = rows.inner === null ? null : await look('train', train, 'outer', 'outer training')
   } else
     say('data', 'train', 'error', {
       what: 'There is nothing to train on.',
@@ -198,7 +222,7 @@ async function memoryOf(step: PipelineStep, facts: DraftFacts, say: Say): Promis
   if (!checked.success) {
     const [issue] = checked.error.issues
     say('training', issue.path.join('.') || null, 'error', {
-      what: `The step "${step.title}" cannot run with these settings.`,
+      what: 'A setting cannot be used.',
       why: `${issue.path.join('.') || 'A setting'}: ${issue.message}.`,
       next: 'Change the setting.',
     })

@@ -97,6 +97,10 @@ export class SystemMaker {
         estimates.set(key, found)
         return found
       },
+      taken: async (title) => {
+        const { projects } = await this.options.projects.list()
+        return projects.some((one) => one.title.trim().toLowerCase() === title.trim().toLowerCase())
+      },
       freeDisk: () => freeBytes(this.options.places.projects),
     }
   }

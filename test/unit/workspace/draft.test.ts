@@ -125,6 +125,7 @@ function facts(change: Partial<DraftFacts> = {}): DraftFacts {
       }) as Partial<ModelView> as ModelView,
     rows: async () => report,
     memory: async () => fit,
+    taken: async () => false,
     freeDisk: async () => 1e12,
     ...change,
   }
@@ -238,9 +239,44 @@ describe('the check', () => {
       ['check  error'],
     ],
     ['little memory', () => undefined, { memory: async () => ({ ...fit, verdict: 'tight' }) }, ['check  warning']],
+    ['a name that a project has', () => undefined, { taken: async () => true }, ['check title warning']],
+    ['fewer rows than asked for', (d) => (d.data.evaluation.limit = 999), {}, ['data evaluation warning']],
+    [
+      'what is wrong with all its jobs once',
+      () => undefined,
+      { memory: () => Promise.reject(new UserError({ what: 'a', why: 'b', next: 'c' })) },
+      ['training  error'],
+    ],
     ['too little disk', () => undefined, { freeDisk: async () => 1000 }, ['check  error']],
   ])('says %s', async (_, change, what, expected) => {
     expect((await check(draftOf('sequential', change), what)).said).toEqual(expected)
+  })
+
+  it('tells the causes of rows that are left out so that they add up, and of which training', async () => {
+    const cause = (kind: 'missing' | 'blank' | 'duplicate', rows: number, message: string) =>
+      ({ kind, field: 'plan', rows, message, order: null }) as MappingReport['problems'][number]
+    const problems = [
+      cause('blank', 1, 'One is blank.'),
+      cause('missing', 2, 'Two are missing.'),
+      cause('duplicate', 9, 'Twins.'),
+    ]
+    const { problems: said } = await check(draftOf('sequential'), {
+      rows: async (_, use) =>
+        use === 'evaluate' ? report : { ...report, usable: use === 'inner' ? 97 : 98, problems },
+    })
+    expect(said.map(({ field, error }) => [field, error.what, error.why])).toEqual([
+      [
+        'train',
+        '3 of 100 rows are left out of inner training.',
+        'Two are missing. One is blank. A row may have several causes.',
+      ],
+      [
+        'train',
+        '2 of 100 rows are left out of outer training.',
+        'Two are missing. One is blank. A row may have several causes.',
+      ],
+      ['validation', '2 of 100 rows are left out.', 'Two are missing. One is blank. A row may have several causes.'],
+    ])
   })
 
   it('does not hide a fault of the app behind a sentence about the data', async () => {
