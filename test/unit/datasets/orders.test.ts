@@ -132,6 +132,16 @@ describe('orders', () => {
     const between = [...seen].filter((done) => done > 0 && done < 400_000)
     expect(between.length).toBeGreaterThan(0)
     expect(between).toEqual([...between].sort((a, b) => a - b))
+
+    // rows that several threads look for stand in the file's order
+    const found = await many.order({ search: { text: 'AB' } })
+    await found.finished
+    const wanted = Array.from({ length: 400_000 }, (_, i) => i).filter((i) => text(i).includes('ab'))
+    expect(found.state.found).toBe(wanted.length)
+    const places: number[] = []
+    for (let from = 0; from < wanted.length; from += 5000)
+      places.push(...(await found.rows(from, 5000)).map(({ place }) => place))
+    expect(places).toEqual(wanted)
   })
 
   it('reads rows at any places, in the order given', async () => {
