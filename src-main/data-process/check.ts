@@ -1,6 +1,7 @@
 /** What a run would make of the rows of an open set: counts of everything that is wrong with them, each with the rows. */
 import { createHash } from 'node:crypto'
 import type { MappingProblem, MappingProblemKind, MappingReport } from '../bridge/contract'
+import type { RawRow } from '../engine/data/read-lines'
 import type { DataRow } from '../engine/data/rows'
 import { styleByName } from '../engine/styles/registry'
 import { targetText } from '../engine/styles/row-prompts'
@@ -8,8 +9,8 @@ import type { StyleDefinition } from '../engine/styles/style'
 import { questionOf, roundTexts } from '../engine/training/training-texts'
 import type { OpenSet, OpenSets } from './open-sets'
 import { agentOf, openPrompts, type PromptContext, type PromptParams } from './prompt-context'
-import { rawRows, runRowsOf } from './raw-rows'
-import { rowLengths } from './row-lengths'
+import { rawRows, rowsTogether, runRowsOf } from './raw-rows'
+import { type AgentLength, rowLengths } from './row-lengths'
 import { fieldOf, runReader } from './run-rows'
 import type { Call } from './service'
 
@@ -60,52 +61,64 @@ export async function check(sets: OpenSets, params: CheckParams, call: Call): Pr
   const asked = new Set<string>()
   let usable = 0
   let done = 0
-  for await (const part of rawRows(set, from, reader.columns)) {
-    for (const raw of part) {
-      call.signal.throwIfAborted()
-      const { row, faults } = reader.read(raw)
-      const place = raw.number - 1
-      for (const { wish, cause } of faults) found.add(cause, fieldOf(wish), place)
-      let lost = faults.length > 0
-      if (!lost && use === 'outer' && lacksLaterText(style, row, params.rounds)) {
-        found.add('blank', 'rounds', place)
-        lost = true
-      }
-      if (!lost) {
-        const key = digest(questionOf(row))
-        if (asked.has(key)) found.add('duplicate', 'question', place)
-        asked.add(key)
-        if (context) lost = await measure(context, params, agent, row, place, found)
-      }
-      if (!lost) usable++
-      done++
-      if (context && done % 64 === 0) call.progress(done / rows, done, 'rows')
+  const look = (raw: RawRow): { row: DataRow; place: number; lost: boolean } => {
+    const { row, faults } = reader.read(raw)
+    const place = raw.number - 1
+    for (const { wish, cause } of faults) found.add(cause, fieldOf(wish), place)
+    if (faults.length > 0) return { row, place, lost: true }
+    if (use === 'outer' && lacksLaterText(style, row, params.rounds)) {
+      found.add('blank', 'rounds', place)
+      return { row, place, lost: true }
     }
-    call.progress(done / rows, done, 'rows')
+    const key = digest(questionOf(row))
+    if (asked.has(key)) found.add('duplicate', 'question', place)
+    asked.add(key)
+    return { row, place, lost: false }
+  }
+  for await (const part of rawRows(set, from, reader.columns)) {
+    for (let at = 0; at < part.length; at += rowsTogether) {
+      call.signal.throwIfAborted()
+      const together = part.slice(at, at + rowsTogether).map(look)
+      const lengths = await Promise.all(
+        together.map(({ row, lost }) => (lost || !context ? null : lengthsOf(context, params, agent, row))),
+      )
+      together.forEach(({ place, lost }, i) => {
+        const own = lengths[i]
+        if (!(own && context ? tooLong(context, params, own, place, found) : lost)) usable++
+      })
+      done += together.length
+      call.progress(done / rows, done, 'rows')
+    }
   }
   return report(usable, await found.problems(sets, set, params, context))
 }
 
-/** Whether the run leaves the row out. */
-async function measure(
+function lengthsOf(
   context: PromptContext,
   params: CheckParams,
   agent: number | null,
   row: DataRow,
+): Promise<AgentLength[]> {
+  // samples of outer training go, or stay, as a whole
+  const agents = agent === null || params.use === 'outer' ? context.style.roles.map((_, i) => i) : [agent]
+  return rowLengths(context, params.use, row, agents, params)
+}
+
+/** Whether the run leaves the row out. */
+function tooLong(
+  { style, limit, maxPositions }: PromptContext,
+  { use }: CheckParams,
+  lengths: readonly AgentLength[],
   place: number,
   found: Found,
-): Promise<boolean> {
-  const { style, limit, maxPositions } = context
-  // samples of outer training go, or stay, as a whole
-  const agents = agent === null || params.use === 'outer' ? style.roles.map((_, i) => i) : [agent]
-  const lengths = await rowLengths(context, params.use, row, agents, params)
+): boolean {
   const most = limit ?? maxPositions
   for (const one of lengths) {
     const field = style.roles[one.agent].targets[0]
     if (most !== null && one.positions > most) found.add('over-long', field, place)
-    if (params.use === 'inner' && one.lost) found.add('over-long', null, place)
+    if (use === 'inner' && one.lost) found.add('over-long', null, place)
   }
-  if (params.use === 'outer') return lengths.some(({ lost }) => lost)
+  if (use === 'outer') return lengths.some(({ lost }) => lost)
   return lengths.length > 0 && lengths.every(({ lost }) => lost)
 }
 

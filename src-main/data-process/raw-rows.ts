@@ -75,3 +75,9 @@ function valuesOf(dataset: Dataset, columns: readonly number[], cells: readonly 
     }),
   )
 }
+
+/**
+ * Rows that are looked at together: tokenizers work beside this thread, and one row after the other would leave both waiting most of the
+ * time.
+ */
+export const rowsTogether = 32

@@ -2,7 +2,7 @@
 import type { RunUse } from '../bridge/contract'
 import type { DataRow } from '../engine/data/rows'
 import { questionIn } from '../engine/evaluation/questions'
-import { agentStage, slotSources } from '../engine/styles/row-prompts'
+import { agentStage, type RowStages, slotSources } from '../engine/styles/row-prompts'
 import { walk } from '../engine/styles/walk'
 import { pairPositions } from '../engine/training/inner-pairs'
 import { cutText, tokenise } from '../engine/training/inner-texts'
@@ -89,10 +89,11 @@ async function promptLengths(
 ): Promise<AgentLength[]> {
   const { facts } = questionIn(row, { task, resultMark })
   const longest = new Map<number, number>(agents.map((agent) => [agent, 0]))
+  const stages: RowStages = new Map()
   for (const { agent, round } of walk(style, rounds)) {
     const known = longest.get(agent)
     if (known === undefined) continue
-    const { prompt } = await agentStage(settings, facts, agent, round)
+    const { prompt } = await agentStage(settings, facts, agent, round, { known: stages })
     const slots = slotSources(style, agent, round).length * latentSteps
     longest.set(agent, Math.max(known, prompt.ids.reduce((n, p) => n + p.length, 0) + slots))
   }

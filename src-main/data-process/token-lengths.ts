@@ -2,7 +2,7 @@
 import type { TokenLengths } from '../bridge/contract'
 import type { OpenSets } from './open-sets'
 import { agentOf, openPrompts, type PromptParams } from './prompt-context'
-import { rawRows, runRowsOf } from './raw-rows'
+import { rawRows, rowsTogether, runRowsOf } from './raw-rows'
 import { rowLengths } from './row-lengths'
 import { runReader } from './run-rows'
 import type { Call } from './service'
@@ -34,16 +34,19 @@ export async function tokenLengths(sets: OpenSets, params: LengthParams, call: C
   const total = wanted?.size ?? set.dataset.info.rows
   const lengths = new Map<number, number[]>(agents.map((agent) => [agent, []]))
   let done = 0
-  for await (const part of rawRows(set, from, reader.columns))
-    for (const raw of part) {
-      if (wanted && !wanted.has(raw.number - 1)) continue
+  for await (const part of rawRows(set, from, reader.columns)) {
+    const chosen = wanted ? part.filter((raw) => wanted.has(raw.number - 1)) : part
+    for (let at = 0; at < chosen.length; at += rowsTogether) {
       call.signal.throwIfAborted()
-      if (++done % 64 === 0) call.progress(done / total, done, 'rows')
-      const { row, usable } = reader.read(raw)
-      if (!usable) continue
-      for (const { agent, positions } of await rowLengths(context, use, row, agents, params))
-        if (positions > 0) lengths.get(agent)!.push(positions)
+      const together = chosen.slice(at, at + rowsTogether).map((raw) => reader.read(raw))
+      const found = await Promise.all(
+        together.map(({ row, usable }) => (usable ? rowLengths(context, use, row, agents, params) : [])),
+      )
+      for (const { agent, positions } of found.flat()) if (positions > 0) lengths.get(agent)!.push(positions)
+      done += together.length
+      call.progress(done / total, done, 'rows')
     }
+  }
   return agents.flatMap((agent) => {
     const sorted = Float64Array.from(lengths.get(agent)!).sort()
     if (sorted.length === 0) return []

@@ -180,19 +180,27 @@ function linksIn(
   }
 }
 
-/** The same as tokens of that agent's model; with a target for training. */
+/** Stages of one row by what they say: rounds that ask the same are rendered once. */
+export type RowStages = Map<string, Promise<Stage>>
+
+/** The same as tokens of that agent's model; with a target for training. `known`: of the same row. */
 export async function agentStage(
   settings: PromptSettings,
   facts: RowFacts,
   agent: number,
   round: number,
-  more: { readonly slotTexts?: readonly string[]; readonly target?: string } = {},
+  more: { readonly slotTexts?: readonly string[]; readonly target?: string; readonly known?: RowStages } = {},
 ): Promise<Stage> {
   const text = settings.texts[agent]
   if (!text) throw new Error(`agent ${agent} of style ${settings.style.name} is not there`)
   const prompt = agentPrompt(settings, facts, agent, round, more.slotTexts)
-  return renderStage(text, prompt, more.target ?? null, {
-    mode: settings.mode,
-    enableThinking: settings.enableThinking,
-  })
+  const key = JSON.stringify([agent, prompt, more.target])
+  const made =
+    more.known?.get(key) ??
+    renderStage(text, prompt, more.target ?? null, {
+      mode: settings.mode,
+      enableThinking: settings.enableThinking,
+    })
+  more.known?.set(key, made)
+  return made
 }

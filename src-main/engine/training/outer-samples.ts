@@ -61,5 +61,6 @@ function idsOf(sample: TrainingSample): number {
   return piecesOf(sample).reduce((n, piece) => n + piece.length, 0)
 }
 
+/** Rounds share the texts that are the same. */
 const piecesOf = ({ rounds }: TrainingSample) =>
-  rounds.flatMap((stages) => stages.flatMap((t) => [...t.prompt, ...t.context, t.target]))
+  [...new Set(rounds.flat())].flatMap((t) => [...t.prompt, ...t.context, t.target])

@@ -9,6 +9,7 @@ import {
   factsOf,
   promptVariant,
   type RowFacts,
+  type RowStages,
   targetText,
   textOf,
 } from '../styles/row-prompts'
@@ -167,12 +168,15 @@ export async function outerSample(
   { task, maxRounds, warn }: { task: PackTask; maxRounds: number; warn: (message: string) => void },
 ): Promise<TrainingSample> {
   const rounds: TrainingText[][] = []
+  const known: RowStages = new Map()
+  const texts = new Map<Stage, TrainingText>()
   for (let round = 0; round < maxRounds; round++) {
     const stages: TrainingText[] = []
     for (let agent = 0; agent < settings.style.agentCount; agent++) {
-      const { stage, target } = await outerStage(settings, row, task, agent, round)
+      const { stage, target } = await outerStage(settings, row, task, agent, round, known)
       stage.warnings.forEach(warn)
-      const text = trainingText(stage)
+      const text = texts.get(stage) ?? trainingText(stage)
+      texts.set(stage, text)
       // of a blank text only the template's end of turn would be left
       stages.push(target === '' ? { ...text, target: [] } : text)
     }
@@ -188,11 +192,12 @@ export async function outerStage(
   task: PackTask,
   agent: number,
   round: number,
+  known?: RowStages,
 ): Promise<{ stage: Stage; target: string }> {
   const { style, mode } = settings
   const { task_family: _, ...withoutFamily } = row.values
   const facts = factsOf(repeats('task-ignored', mode, style.name) ? withoutFamily : row.values, questionOf(row), task)
   const texts = roundTexts(row.values)
   const target = targetText(style.roles[agent], texts[Math.min(round, texts.length - 1)])
-  return { stage: await agentStage(settings, facts, agent, round, { target }), target }
+  return { stage: await agentStage(settings, facts, agent, round, { target, known }), target }
 }
