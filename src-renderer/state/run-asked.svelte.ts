@@ -5,6 +5,7 @@ import { runUses } from '../lib/run-uses'
 import { ask } from './bridge'
 import { DatasetMemory, isRecordOf } from './dataset-memory'
 import { modelsManager } from './models-manager.svelte'
+import { projectManager } from './project-manager.svelte'
 import { Resource } from './resource.svelte'
 import { isText, settingsManager } from './settings-manager.svelte'
 
@@ -17,6 +18,10 @@ export interface RunChoice {
   readonly thinking: boolean
   readonly latentSteps: number
   readonly rounds: number
+  /** Whose prompts: a project's name, '' the built-in ones; null: those of the project that the set belongs to. */
+  readonly pack: string | null
+  /** Most positions; null: what such a run takes by itself. */
+  readonly maxLength: number | null
 }
 
 const key = 'datasets/run'
@@ -30,6 +35,8 @@ const start: RunChoice = {
   thinking: false,
   latentSteps: 32,
   rounds: 3,
+  pack: null,
+  maxLength: null,
 }
 
 class RunAsked {
@@ -94,9 +101,21 @@ class RunAsked {
     mappings.remember(opened.id, Object.keys(mapping).length === 0 ? undefined : mapping)
   }
 
+  /** Projects with prompts of their own. */
+  get packs() {
+    return projectManager.projects.filter(({ demo }) => demo)
+  }
+
+  /** Whose prompts the set is looked at with; '': the built-in ones. */
+  packOf(opened: OpenedDataset): string {
+    const { pack } = this.#choice
+    const wanted = pack ?? opened.id.split('/')[0]
+    return this.packs.some(({ name }) => name === wanted) ? wanted : ''
+  }
+
   /** What requests about prompts carry. */
   params(opened: OpenedDataset) {
-    const { use, task, thinking, latentSteps, rounds } = this.#choice
+    const { use, task, thinking, latentSteps, rounds, maxLength } = this.#choice
     return {
       handle: opened.handle,
       style: this.style?.name ?? this.#choice.style,
@@ -106,6 +125,8 @@ class RunAsked {
       enableThinking: thinking,
       latentSteps,
       rounds,
+      maxLength,
+      pack: this.packOf(opened) || null,
     }
   }
 }
@@ -114,12 +135,17 @@ export const runAsked = new RunAsked()
 
 function isChoice(value: unknown): value is Partial<RunChoice> {
   if (typeof value !== 'object' || value === null) return false
-  const { style, use, model, role, task, thinking, latentSteps, rounds } = value as Record<string, unknown>
+  const { style, use, model, role, task, thinking, latentSteps, rounds, pack, maxLength } = value as Record<
+    string,
+    unknown
+  >
   return (
     [style, model, role].every((text) => typeof text === 'string') &&
     runUses.some((known) => known.value === use) &&
     (task === 'math' || task === 'code' || task === 'choice') &&
     typeof thinking === 'boolean' &&
-    [latentSteps, rounds].every((count) => Number.isInteger(count))
+    [latentSteps, rounds].every((count) => Number.isInteger(count)) &&
+    (pack === null || typeof pack === 'string') &&
+    (maxLength === null || Number.isInteger(maxLength))
   )
 }

@@ -116,6 +116,18 @@ it('previews the demo’s prompts with its slots, exactly as they are asked', as
     ) as { question: string }
   ).question
   expect(await page.locator('.prompt').innerText()).toContain(question)
+  // a project's own data is looked at with its own prompts
+  const own = await page.locator('.prompt').innerText()
+  const prompts = page
+    .locator('label')
+    .filter({ hasText: /^Prompts/ })
+    .locator('select')
+  expect(await prompts.inputValue()).not.toBe('')
+  await prompts.selectOption({ label: 'built in' })
+  const shown = () => page.locator('.prompt').innerText({ timeout: 5000 })
+  await expect.poll(shown, { timeout: 20_000 }).not.toBe(own)
+  await prompts.selectOption({ index: 1 })
+  await expect.poll(shown, { timeout: 20_000 }).toBe(own)
   await accessible()
   await takeScreenshots(studio, 'dataset-preview')
 })
