@@ -68,7 +68,10 @@ export async function openDataset(path: string, options: OpenOptions = {}): Prom
 
 async function fill({ connection }: Database, source: RowSource): Promise<Filled> {
   const { format } = source.detected
-  if (format === 'parquet') return { format, ...(await readParquet(connection, source.file)) }
+  if (format === 'parquet') {
+    const onShare = (share: number): void => source.onBytes(share * source.detected.size)
+    return { format, ...(await readParquet(connection, source.file, { signal: source.signal, onShare })) }
+  }
   try {
     return await fillFromText({ connection }, source, format)
   } catch (error) {

@@ -14,13 +14,38 @@ export interface ParquetTable {
 const whiteSpace =
   '\t\n\v\f\r \u00a0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f\u205f\u3000\ufeff'
 
-/** Fills table t. Throws UserError for a file that is cut short or broken. */
-export async function readParquet(connection: DuckDBConnection, file: string): Promise<ParquetTable> {
-  // older writers store text without saying that it is text
-  return fillTable(connection, file, true).catch(async () => {
-    await connection.run('DROP TABLE IF EXISTS t')
-    return fillTable(connection, file, false)
-  })
+/** How often reading is asked how far it is, ms. */
+const lookMs = 100
+
+/**
+ * Fills table t; `onShare` hears how far it is, 0 to 1. Throws UserError for a file that is cut short or broken, and the signal's reason
+ * when aborted.
+ */
+export async function readParquet(
+  connection: DuckDBConnection,
+  file: string,
+  { signal, onShare }: { readonly signal?: AbortSignal; readonly onShare: (share: number) => void },
+): Promise<ParquetTable> {
+  signal?.throwIfAborted()
+  const interrupt = (): void => connection.interrupt()
+  signal?.addEventListener('abort', interrupt)
+  const look = setInterval(() => onShare(Math.max(0, connection.progress.percentage) / 100), lookMs)
+  try {
+    await connection.run('SET enable_progress_bar = true; SET enable_progress_bar_print = false')
+    await connection.run('SET progress_bar_time = 0')
+    // older writers store text without saying that it is text
+    return await fillTable(connection, file, true).catch(async () => {
+      signal?.throwIfAborted()
+      await connection.run('DROP TABLE IF EXISTS t')
+      return fillTable(connection, file, false)
+    })
+  } catch (error) {
+    signal?.throwIfAborted()
+    throw error
+  } finally {
+    clearInterval(look)
+    signal?.removeEventListener('abort', interrupt)
+  }
 }
 
 async function fillTable(connection: DuckDBConnection, file: string, binaryIsText: boolean): Promise<ParquetTable> {

@@ -116,6 +116,23 @@ describe('broken files', () => {
     }
   })
 
+  it('a parquet file whose reading is stopped, which says how far it is', async () => {
+    const path = await parquet(
+      'long.parquet',
+      'SELECT range AS n, repeat(md5(range::VARCHAR), 8) AS t FROM range(1500000)',
+    )
+    const stop = new AbortController()
+    const shares: number[] = []
+    const onProgress = (share: number): void => {
+      shares.push(share)
+      if (share > 0) stop.abort()
+    }
+    const opening = open(path, { signal: stop.signal, onProgress })
+    await expect(opening).rejects.toMatchObject({ name: 'AbortError' })
+    expect(shares.at(-1)).toBeGreaterThan(0)
+    expect(shares.at(-1)).toBeLessThan(1)
+  })
+
   it('a wrong extension', async () => {
     const problem = [{ kind: 'wrong-extension' }]
     const lines = await open(file('lines.json', '{"q":1}\n{"q":2}\n'))
