@@ -96,7 +96,7 @@ export interface DownloadTuning {
   readonly files: number
 }
 
-const defaultTuning: DownloadTuning = { connections: 8, ranges: 4, leastRange: 16 << 20, chunk: 32 << 20, files: 4 }
+const defaultTuning: DownloadTuning = { connections: 8, ranges: 4, leastRange: 16 << 20, chunk: 32 << 20, files: 8 }
 
 /** How often a file may arrive with wrong bytes before that is an error. */
 const mostDamaged = 3
@@ -334,7 +334,13 @@ async function downloadFile({ path, size, checksum }: RepositoryFile, errand: Fi
       throw error
     }
     report()
-    if (await hasChecksum(target + partialEnding, size, checksum, { signal })) {
+    const right = await hasChecksum(target + partialEnding, size, checksum, { signal }).catch(
+      async (error: unknown) => {
+        await file.claim().catch(() => undefined)
+        throw error
+      },
+    )
+    if (right) {
       await takeName(target)
       onEvent({ kind: 'verified', file: path })
       return

@@ -1,7 +1,7 @@
 /**
  * A file on its way: `NAME.partial` with `NAME.partial.json` beside it, which says what of each range is on the disk. Bytes are
  * flushed before the sidecar claims them, so that it is true after a power cut too. Nothing is more than half a chunk ahead of it;
- * the other half is for what the connection holds.
+ * the other half is for what the connection holds. A file of less than a chunk gets one only where it stops on the way.
  */
 import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
@@ -75,12 +75,13 @@ export class PartialFile {
     const ranges = bounds.slice(1).map((end, i) => ({ start: bounds[i], end, done: 0, saved: 0 }))
     const handle = await open(path, 'wx')
     const partial = new PartialFile(wanted, ranges, handle, chunk)
-    try {
-      await partial.writeSidecar(ranges)
-    } catch (error) {
-      await handle.close()
-      throw error
-    }
+    if (wanted.size >= chunk)
+      try {
+        await partial.writeSidecar(ranges)
+      } catch (error) {
+        await handle.close()
+        throw error
+      }
     return partial
   }
 
@@ -140,11 +141,15 @@ export class PartialFile {
     await this.handle.close()
   }
 
-  /** Everything is there: flushed and closed, it may be checked and then take its name. */
+  /** Everything is there: flushed and closed, it may be checked and then take its name. The sidecar is not told any more. */
   async complete(): Promise<void> {
-    await this.save()
     await this.handle.sync()
     await this.close()
+  }
+
+  /** It is complete but could not be checked now: the sidecar says that everything is on the disk. */
+  async claim(): Promise<void> {
+    await this.writeSidecar(this.parts)
   }
 }
 
